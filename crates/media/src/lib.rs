@@ -49,6 +49,7 @@ pub mod decoder;
 pub mod encoder;
 mod error;
 pub mod h264;
+mod h265;
 pub mod input;
 pub mod output;
 mod picture;
@@ -57,6 +58,7 @@ pub mod shaped;
 pub mod stamp;
 mod subprocess;
 pub mod transport;
+mod video_codec;
 
 pub use error::Error;
 pub use picture::{
@@ -64,3 +66,4 @@ pub use picture::{
 };
 pub use scale::Scaler;
 pub use subprocess::kill_subprocesses;
+pub use video_codec::VideoCodec;

@@ -50,6 +50,8 @@ measured! {
         packets_repaired: Option<u64> = "Packets repaired", One, Neutral,
         /// frames displayed
         frames_displayed: Option<u64> = "Frames shown", One, Higher,
+        /// frames received and not shown, as there is no decoder for them
+        frames_undecoded: Option<u64> = "Frames without a decoder", One, Neutral,
         /// gaps between displayed frames (webrtc-stats)
         freezes: Option<u64> = "Freezes", One, Lower,
         /// target rate of the encoder

@@ -186,6 +186,8 @@ measured! {
         captured: u64 = "Frames captured", One, Neutral,
         /// frames displayed
         displayed: u64 = "Pictures displayed", One, Higher,
+        /// frames received and not displayed, as there is no decoder for them
+        undecoded: Option<u64> = "Pictures without a decoder", One, Neutral,
         /// frames complete after their playout time
         late: u64 = "Frames late", One, Lower,
         /// frames never complete, or not decodable without one that is missing

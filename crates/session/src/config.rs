@@ -162,6 +162,8 @@ pub enum Format {
     /// An MPEG transport stream, of which each RTP packet holds whole packets; RFC 2250 section 2. It is received from other
     /// programs, and each RTP packet is a frame.
     Mp2t,
+    /// H.265 access units in Annex B form; RFC 7798. It is received from other programs.
+    H265,
 }
 
 /// What is kept together on one subflow of a controller that has several. A larger unit takes longer: it is captured at the

@@ -133,6 +133,8 @@ pub mod payload_type {
     pub const OPAQUE: u8 = 97;
     /// Opus (RFC 7587), the usual one of browsers.
     pub const OPUS: u8 = 111;
+    /// H.265 (RFC 7798).
+    pub const H265: u8 = 98;
     /// Padding for probes; its payload is ignored.
     pub const PADDING: u8 = 99;
 
@@ -163,6 +165,7 @@ pub mod payload_type {
             crate::Format::Mpv => MPV,
             crate::Format::Opus => OPUS,
             crate::Format::Mp2t => MP2T,
+            crate::Format::H265 => H265,
         }
     }
 }

@@ -16,6 +16,7 @@
 //! | [`extension`] | RTP header extensions (RFC 8285) and the elements this project sends |
 //! | [`rtcp`] | compound packets and every report |
 //! | [`h264`] | H.264 payload (RFC 6184) |
+//! | [`h265`] | H.265 payload (RFC 7798) |
 //! | [`opus`] | Opus packets (RFC 6716), each of which is a payload (RFC 7587) |
 //! | [`mpv`] | MPEG-1 and MPEG-2 video payload (RFC 2250) |
 //! | [`mp2t`] | MPEG transport streams (RFC 2250) |
@@ -26,6 +27,7 @@ mod clock;
 mod error;
 pub mod extension;
 pub mod h264;
+pub mod h265;
 pub mod ip;
 mod list;
 pub mod mp2t;

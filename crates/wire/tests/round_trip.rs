@@ -11,7 +11,7 @@ use seaway_units::{Bitrate, DataSize, Ecn, Probability, TimeDelta, Timestamp};
 use seaway_wire::rtcp::ccfb::{ArrivalOffset, Metric};
 use seaway_wire::rtcp::twcc::TwccWriter;
 use seaway_wire::rtcp::{self, Message, NackEntry, ReportBlock};
-use seaway_wire::{List, MicrosClock, NtpShort, NtpTime, mpv, rtp, window};
+use seaway_wire::{List, MicrosClock, NtpShort, NtpTime, h265, mpv, rtp, window};
 
 /// Every shorter packet, and packets with one octet changed.
 fn mistreat(bytes: &[u8], changes: &[(Index, u8)], exercise: impl Fn(&[u8])) {
@@ -269,6 +269,37 @@ proptest! {
         }
     }
 
+    /// Units together in an aggregate, and one of them in parts.
+    #[test]
+    fn h265_payloads(
+        nals in vec((0..48u8, vec(any::<u8>(), 0..300)), 1..6), cut: Index, changes in changes(),
+    ) {
+        let nals: Vec<Vec<u8>> = nals.into_iter().map(|(kind, rest)| [&[kind << 1, 1][..], &rest].concat()).collect();
+        let mut aggregate = vec![h265::nal_type::AGGREGATE << 1, 1];
+        for nal in &nals {
+            aggregate.extend((nal.len() as u16).to_be_bytes());
+            aggregate.extend(nal);
+        }
+        let Ok(h265::Payload::Aggregate(units)) = h265::Payload::parse(&aggregate) else { panic!("an aggregate") };
+        prop_assert!(units.units().eq(nals.iter().map(Vec::as_slice)));
+        mistreat(&aggregate, &changes, exercise::h265_payload);
+        let (head, data) = nals[0].split_at(h265::HEADER_LEN);
+        let (first, last) = data.split_at(cut.index(data.len() + 1));
+        if first.is_empty() || last.is_empty() {
+            return Ok(());
+        }
+        let mut whole = Vec::new();
+        for (start, end, data) in [(true, false, first), (false, true, last)] {
+            let nal_header = h265::NalHeader::of(head).expect("two octets");
+            let fragment = h265::Payload::Fragment(h265::Fragment { nal_header, start, end, data });
+            let bytes = emitted(fragment.buffer_len(), |buffer| fragment.emit(buffer));
+            prop_assert_eq!(h265::Payload::parse(&bytes), Ok(fragment));
+            fragment.append_annex_b(&mut whole);
+            mistreat(&bytes, &changes, exercise::h265_payload);
+        }
+        prop_assert_eq!(&whole[4..], &nals[0][..]);
+    }
+
     #[test]
     fn window_transport(
         sequence_number: u16, presentation_ms: u32, rtt: u32, ack: (u16, u16, u32, u16),
@@ -297,6 +328,7 @@ proptest! {
         exercise::rtp(&body);
         exercise::extension(&body);
         exercise::h264_payload(&body);
+        exercise::h265_payload(&body);
         exercise::h264_stream(&body);
         exercise::mpeg_video(&body);
         exercise::window_transport(&body);

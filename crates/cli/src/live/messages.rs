@@ -61,6 +61,7 @@ pub(super) fn of_receiver(time: f64, event: &ReceiveEvent) -> Option<Live> {
         ReceiveEvent::NotUnderstood(found) => {
             of("receiver", format!("a transport stream without H.264 video: {found}"))
         }
+        ReceiveEvent::NotDecoded(codec) => of("receiver", format!("there is no decoder for {codec}")),
         ReceiveEvent::SoundFailed(error) => of("receiver", format!("the sound is left out: {error}")),
         ReceiveEvent::Session(ReceiverEvent::FramesLost { frames, .. }) => {
             of("receiver", format!("frames lost: {frames}"))

@@ -110,7 +110,7 @@ impl Report {
 fn write_flow(out: &mut impl Write, flow: &FlowSummary) -> std::io::Result<()> {
     let rate = |bps: Option<f64>| Bitrate::from_bps_f64(bps.unwrap_or(0.0));
     writeln!(out, "rate: {:.3} sent, {:.3} received", rate(flow.sent_bps), rate(flow.received_bps))?;
-    if let Some(Frames { due, captured, displayed, skipped, lost, late }) = flow.frames {
+    if let Some(Frames { due, captured, displayed, undecoded: _, skipped, lost, late }) = flow.frames {
         let due = due.map_or_else(String::new, |due| format!("{due} due, "));
         let what = format!("{due}{captured} captured, {displayed} displayed");
         writeln!(out, "frames: {what}, {skipped} skipped, {lost} lost, {late} late")?;
@@ -357,6 +357,7 @@ fn flow(session: &Session, now: Timestamp) -> FlowSummary {
         packets.received = statistics.received.packets;
         packets.repaired = Some(statistics.repaired);
         frames.displayed = state.displayed;
+        frames.undecoded = Some(state.undecoded).filter(|undecoded| *undecoded > 0);
         frames.late = statistics.frames.late;
         frames.lost = statistics.frames.lost;
         flow.received_bps = per_second(statistics.received.size.as_bytes());

@@ -12,6 +12,7 @@ use crate::files::Output;
 use crate::interrupt;
 use crate::web::Live;
 use seaway_lab::PathState;
+use seaway_media::VideoCodec;
 use seaway_net::webrtc::PublisherState;
 use seaway_net::{Clock, Socket};
 use seaway_report::live::Sample;
@@ -45,6 +46,10 @@ pub(crate) struct Session {
     pub(crate) has_sound: bool,
     /// What came instead of a stream that is understood.
     not_understood: Option<String>,
+    /// What comes and has no decoder.
+    not_decoded: Option<VideoCodec>,
+    /// What comes is recorded.
+    is_recorded: bool,
     /// Why the recording has ended early.
     pub(crate) recording_failed: Option<Failure>,
     events: Vec<Live>,
@@ -71,6 +76,8 @@ impl Session {
             has_begun: false,
             has_sound: false,
             not_understood: None,
+            not_decoded: None,
+            is_recorded: false,
             recording_failed: None,
             events: Vec::new(),
             watch: Watch::default(),
@@ -82,6 +89,11 @@ impl Session {
     /// Writes the keys of packets to `log`.
     pub(crate) fn with_key_log(self, log: Option<KeyLog>) -> Self {
         Self { key_log: log, ..self }
+    }
+
+    /// What comes is recorded, or not.
+    pub(crate) fn with_recording(self, is_recorded: bool) -> Self {
+        Self { is_recorded, ..self }
     }
 
     /// Names the other end of a sender; `plain` where it is a player of others, which may report once in several seconds.
@@ -188,6 +200,10 @@ impl Session {
                     "a transport stream comes without H.264 video: it has {found}"
                 ));
             }
+            ReceiveEvent::NotDecoded(codec) => {
+                note(&not_decoded(codec, self.is_recorded));
+                self.not_decoded = Some(codec);
+            }
             ReceiveEvent::SoundFailed(error) => note(&format!("the sound is left out: {error}")),
             ReceiveEvent::Session(ReceiverEvent::SessionEnded) => note("the sender has ended the session"),
             ReceiveEvent::Stale(age) => note(&format!("the picture on the screen is too old: {age:.0}")),
@@ -239,7 +255,7 @@ impl Session {
             None => {}
         }
         self.sender.as_ref().map_or(Ok(()), |sender| self.was_sent(sender))?;
-        self.receiver.as_ref().map_or(Ok(()), was_received)
+        self.receiver.as_ref().map_or(Ok(()), |receiver| self.was_received(receiver))
     }
 
     /// Fails if nothing was sent or no receiver answered. Another program's player may send no reports.
@@ -253,6 +269,22 @@ impl Session {
             ));
         }
         Ok(())
+    }
+
+    /// Fails if no frame was shown, and none of those without a decoder was recorded.
+    fn was_received(&self, receiver: &Receiver) -> Result<(), Failure> {
+        let state = receiver.state();
+        let packets = state.session.as_ref().map_or(0, |session| session.statistics.received.packets);
+        match (state.displayed + state.undecoded, self.not_decoded) {
+            (0, _) if packets == 0 => Err(Failure::running(&"nothing was received: no sender came")),
+            (0, _) => Err(Failure::running(&format!(
+                "no picture was received: {packets} packets made no whole one"
+            ))),
+            (_, Some(codec)) if state.displayed == 0 && !self.is_recorded => {
+                Err(Failure::running(&format!("no picture was shown: {}", not_decoded(codec, false))))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// What kept frames from coming, where more than one in twenty of those due did not come.
@@ -286,7 +318,7 @@ impl Session {
             }),
             came: packets.or(reports).unwrap_or(0),
             silence_limit: if self.has_rare_reports { RARE_REPORTS } else { SILENCE },
-            displayed: receiver.map(|state| state.displayed),
+            displayed: receiver.map(|state| state.displayed + state.undecoded),
             supply: sender.map(|state| state.supply),
             thinned: sender.and_then(|state| state.source.thinned).unwrap_or_default(),
         }
@@ -361,6 +393,7 @@ impl Session {
                 sample.residual_loss_ratio = state.residual_loss_ratio();
                 sample.packets_repaired = Some(session.statistics.repaired);
                 sample.frames_displayed = Some(state.displayed);
+                sample.frames_undecoded = Some(state.undecoded).filter(|undecoded| *undecoded > 0);
                 sample.peer = session.peer.map(|peer| peer.to_string()).or(sample.peer);
                 sample.freezes = Some(state.freezes);
                 sample.stale = state.stale;
@@ -393,23 +426,18 @@ const SILENCE: f64 = 2.0;
 /// The same where reports may come every five seconds and get lost (RFC 3550 section 6.2).
 const RARE_REPORTS: f64 = 16.0;
 
-/// Whether a frame was shown.
-fn was_received(receiver: &Receiver) -> Result<(), Failure> {
-    let state = receiver.state();
-    let packets = state.session.as_ref().map_or(0, |session| session.statistics.received.packets);
-    match state.displayed {
-        0 if packets == 0 => Err(Failure::running(&"nothing was received: no sender came")),
-        0 => Err(Failure::running(&format!("no picture was received: {packets} packets made no whole one"))),
-        _ => Ok(()),
-    }
-}
-
 /// Why plain RTP is not received.
 fn not_understood(payload_type: u8) -> String {
     format!(
-        "RTP comes with payload type {payload_type} and is not understood; expected H.264 or MPEG-TS, or --sdp with the session \
+        "RTP comes with payload type {payload_type} and is not understood; expected H.264, H.265 or MPEG-TS, or --sdp with the session \
          description of its sender"
     )
+}
+
+/// Why no picture is shown.
+fn not_decoded(codec: VideoCodec, is_recorded: bool) -> String {
+    let rest = if is_recorded { "its pictures are recorded and not shown" } else { "-o FILE.mp4 records it" };
+    format!("the video is {codec}, for which there is no decoder: {rest}")
 }
 
 /// A runtime that writes every datagram to the capture file `pcap`.

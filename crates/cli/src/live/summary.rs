@@ -59,6 +59,9 @@ pub(crate) fn of_sender(session: &Session, now: Timestamp) -> String {
 pub(crate) fn of_receiver(session: &Session, now: Timestamp) -> String {
     let Some(state) = session.receiver.as_ref().map(Receiver::state) else { return String::new() };
     let mut text = format!("{:.1} s: {} pictures", session.time(now), state.displayed);
+    if state.undecoded > 0 {
+        text.push_str(&format!(" shown, {} without a decoder", state.undecoded));
+    }
     if let Some(snapshot) = &state.session {
         let statistics = &snapshot.statistics;
         let mean = mean_rate(statistics.received.size, session.time(now));

@@ -18,6 +18,7 @@ mod hostile;
 mod keyed;
 mod lane;
 mod namespaces;
+mod other_codecs;
 mod plain_rtp;
 mod player;
 mod process;

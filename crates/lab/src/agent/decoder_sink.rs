@@ -164,8 +164,10 @@ impl DecoderSink {
                 }
                 Watched { displayed: true, wants_key_frame: false }
             }
-            // The encoder here makes no B pictures.
-            Playback::Delayed => Watched { displayed: false, wants_key_frame: false },
+            // The encoder here is H.264 and makes no B pictures.
+            Playback::Delayed | Playback::Undecoded { .. } => {
+                Watched { displayed: false, wants_key_frame: false }
+            }
             Playback::Held { needs_key_frame: wants_key_frame } => {
                 seen.held += u64::from(measured);
                 Watched { displayed: false, wants_key_frame }

@@ -58,6 +58,7 @@ pub(super) fn complete(
             due: None,
             captured: measured.sent(|sender| sender.frames.captured),
             displayed: measured.received(|receiver| receiver.frames.displayed),
+            undecoded: None,
             late: measured.received(|receiver| receiver.frames.late),
             lost: measured.received(|receiver| receiver.frames.lost),
             skipped: measured.sent(|sender| sender.frames.skipped),

@@ -14,6 +14,7 @@ pub(super) fn complete(summary: &mut FlowSummary, source: &WindowSource, sink: &
         due: None,
         captured: sent.captured - sent_before.captured,
         displayed: seen.shown - seen_before.shown,
+        undecoded: None,
         late: 0,
         lost: seen.concealed - seen_before.concealed,
         skipped: sent.sender.refused_frames - sent_before.sender.refused_frames,

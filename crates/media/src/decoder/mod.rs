@@ -2,10 +2,12 @@
 
 mod continuity;
 mod h264;
+mod h265;
 mod headers;
 mod mpeg;
 
 pub use self::h264::{Concealment, H264Decoder};
+pub(crate) use self::h265::H265HeaderDecoder;
 pub use self::headers::HeaderDecoder;
 pub use self::mpeg::MpegDecoder;
 

@@ -1,10 +1,11 @@
 //! MP4 writers (ISO/IEC 14496-12): fragmented (section 8.8), which is playable at any time, and progressive.
 
+mod entry;
 mod sound;
 
+use self::entry::Entry;
 use self::sound::SoundTrack;
-use crate::h264::{NalType, nal_units};
-use crate::{Error, PictureSize};
+use crate::{Error, PictureSize, VideoCodec};
 use seaway_units::TimeDelta;
 use std::io::Write;
 
@@ -18,13 +19,13 @@ const FRAGMENT_OCTETS: usize = 8 << 20;
 /// With B pictures: more than any is decoded before it is shown.
 const REORDERING: TimeDelta = TimeDelta::from_millis(500);
 
-/// Writes H.264 access units with their times to a fragmented MP4, and Opus packets as a second track. Parameter sets stay in
-/// the samples (`avc3`), so that the picture size may change.
+/// Writes access units with their times to a fragmented MP4, and Opus packets as a second track.
 #[derive(Debug)]
 pub struct Mp4Writer<W> {
     out: W,
-    /// The header is written, with the first key frame.
-    started: bool,
+    codec: VideoCodec,
+    /// The header is written with it, at the first key frame.
+    entry: Option<Entry>,
     fragments: u32,
     pending: Vec<Sample>,
     data: Vec<u8>,
@@ -51,7 +52,8 @@ impl<W: Write> Mp4Writer<W> {
     pub fn new(out: W) -> Self {
         Self {
             out,
-            started: false,
+            codec: VideoCodec::default(),
+            entry: None,
             fragments: 0,
             pending: Vec::new(),
             data: Vec::new(),
@@ -61,16 +63,24 @@ impl<W: Write> Mp4Writer<W> {
         }
     }
 
+    /// The video is of this codec, H.264 by default. False where the header is written already, for another one.
+    pub fn set_codec(&mut self, codec: VideoCodec) -> bool {
+        if self.entry.is_none() {
+            self.codec = codec;
+        }
+        self.codec == codec
+    }
+
     /// Pictures come in decoding order, which is not that of their times: with B pictures. Before the header.
     pub fn reorder(&mut self) {
-        if !self.started {
+        if self.entry.is_none() {
             self.delay = REORDERING;
         }
     }
 
     /// Gives the file a sound track, unless its header is written already. True where it has one.
     pub fn add_sound(&mut self) -> bool {
-        if !self.started {
+        if self.entry.is_none() {
             self.sound.get_or_insert_default();
         }
         self.sound.is_some()
@@ -82,7 +92,7 @@ impl<W: Write> Mp4Writer<W> {
     /// # Errors
     /// Where writing to `out` fails.
     pub fn write_sound(&mut self, packet: &[u8], start: u64, duration: u32) -> Result<(), Error> {
-        let Some(sound) = self.sound.as_mut().filter(|_| self.started) else { return Ok(()) };
+        let Some(sound) = self.sound.as_mut().filter(|_| self.entry.is_some()) else { return Ok(()) };
         sound.push(packet, start, duration);
         // Where pictures come, their fragments take the sound with them.
         if sound.is_long() { self.write_fragments(None) } else { Ok(()) }
@@ -100,10 +110,10 @@ impl<W: Write> Mp4Writer<W> {
         key: bool,
         size: PictureSize,
     ) -> Result<(), Error> {
-        if !self.started {
-            let Some(sets) = parameter_sets(access_unit).filter(|_| key) else { return Ok(()) };
-            self.write_header(sets, size)?;
-            self.started = true;
+        if self.entry.is_none() {
+            let Some(entry) = Entry::of(self.codec, access_unit, size).filter(|_| key) else { return Ok(()) };
+            self.write_header(&entry)?;
+            self.entry = Some(entry);
         }
         // With B pictures, times of decoding go on where those of presentation go back.
         let time = self.decoded.map_or(shown, |decoded| shown.max(decoded + UNIT));
@@ -113,7 +123,7 @@ impl<W: Write> Mp4Writer<W> {
             self.write_fragments(Some(time))?;
         }
         let before = self.data.len();
-        append_with_lengths(access_unit, &mut self.data);
+        self.entry.iter_mut().for_each(|entry| entry.append_sample(access_unit, &mut self.data));
         let size = (self.data.len() - before) as u32;
         self.pending.push(Sample { time, shown_after: shown + self.delay - time, size, key });
         Ok(())
@@ -134,16 +144,11 @@ impl<W: Write> Mp4Writer<W> {
         Ok(self.out)
     }
 
-    fn write_header(&mut self, (sequence, picture): (&[u8], &[u8]), size: PictureSize) -> Result<(), Error> {
+    fn write_header(&mut self, entry: &Entry) -> Result<(), Error> {
         let mut header = Vec::new();
         boxed(&mut header, b"ftyp", |out| out.extend_from_slice(b"isom\0\0\x02\0isomiso6mp41"));
-        movie(
-            &mut header,
-            size,
-            sequence,
-            picture,
-            Content::Fragments { has_sound: self.sound.is_some(), delay: self.delay },
-        );
+        let content = Content::Fragments { has_sound: self.sound.is_some(), delay: self.delay };
+        movie(&mut header, entry, content);
         self.out.write_all(&header).map_err(Error::io("output"))
     }
 
@@ -178,14 +183,14 @@ pub struct ProgressiveMp4 {
     size: PictureSize,
     samples: Vec<Sample>,
     data: Vec<u8>,
-    /// The parameter sets of the first key frame.
-    sets: Option<(Vec<u8>, Vec<u8>)>,
+    /// By the first key frame.
+    entry: Option<Entry>,
 }
 
 impl ProgressiveMp4 {
     /// A file of pictures of this size.
     pub fn new(size: PictureSize) -> Self {
-        Self { size, samples: Vec::new(), data: Vec::new(), sets: None }
+        Self { size, samples: Vec::new(), data: Vec::new(), entry: None }
     }
 
     /// Appends an access unit (Annex B) of presentation time `time`, which increases. The first must be a key frame.
@@ -193,17 +198,17 @@ impl ProgressiveMp4 {
     /// # Errors
     /// Where the first has no parameter sets, or the file exceeds 4 GB.
     pub fn push(&mut self, access_unit: &[u8], time: TimeDelta, key: bool) -> Result<(), Error> {
-        if self.sets.is_none() {
-            let (sequence, picture) = parameter_sets(access_unit).ok_or(Error::Malformed {
+        if self.entry.is_none() {
+            let entry = Entry::of(VideoCodec::H264, access_unit, self.size).ok_or(Error::Malformed {
                 container: "H.264",
                 at: "the first key frame".into(),
                 found: "none".into(),
                 expected: "parameter sets",
             })?;
-            self.sets = Some((sequence.to_vec(), picture.to_vec()));
+            self.entry = Some(entry);
         }
         let before = self.data.len();
-        append_with_lengths(access_unit, &mut self.data);
+        self.entry.iter_mut().for_each(|entry| entry.append_sample(access_unit, &mut self.data));
         if u32::try_from(self.data.len() + (1 << 20)).is_err() {
             return Err(Error::Unsupported("an MP4 file of more than 4 GB".into()));
         }
@@ -217,14 +222,14 @@ impl ProgressiveMp4 {
     /// # Errors
     /// Where nothing was appended.
     pub fn finish(self, end: TimeDelta) -> Result<Vec<u8>, Error> {
-        let Some((sequence, picture)) = &self.sets else {
+        let Some(entry) = &self.entry else {
             return Err(Error::Unsupported("an MP4 file without a picture".into()));
         };
         let layout = |offset| {
             let mut header = Vec::new();
             boxed(&mut header, b"ftyp", |out| out.extend_from_slice(b"isom\0\0\x02\0isomiso2avc1mp41"));
             let index = Index { samples: &self.samples, end, offset };
-            movie(&mut header, self.size, sequence, picture, Content::Indexed(&index));
+            movie(&mut header, entry, Content::Indexed(&index));
             header
         };
         // Lengths do not depend on the offset.
@@ -298,22 +303,6 @@ impl Index<'_> {
     }
 }
 
-/// The first sequence and picture parameter sets of a key frame.
-fn parameter_sets(access_unit: &[u8]) -> Option<(&[u8], &[u8])> {
-    let set = |kind| nal_units(access_unit).find(|unit| NalType::of(unit) == Some(kind));
-    let sets = set(NalType::SequenceParameters).zip(set(NalType::PictureParameters));
-    let fits = |set: &[u8]| u16::try_from(set.len()).is_ok();
-    sets.filter(|(sequence, picture)| sequence.len() > 3 && fits(sequence) && fits(picture))
-}
-
-/// Appends the access unit as a sample: each NAL unit behind its length.
-fn append_with_lengths(access_unit: &[u8], data: &mut Vec<u8>) {
-    for unit in nal_units(access_unit) {
-        data.extend((unit.len() as u32).to_be_bytes());
-        data.extend_from_slice(unit);
-    }
-}
-
 fn units(time: TimeDelta) -> i64 {
     (i128::from(time.as_nanos()) * i128::from(TIMESCALE) / 1_000_000_000) as i64
 }
@@ -344,7 +333,7 @@ fn words(out: &mut Vec<u8>, words: &[u32]) {
 const MATRIX: [u32; 9] = [0x1_0000, 0, 0, 0, 0x1_0000, 0, 0, 0, 0x4000_0000];
 
 /// Appends the `moov` box.
-fn movie(out: &mut Vec<u8>, size: PictureSize, sequence: &[u8], picture: &[u8], content: Content<'_>) {
+fn movie(out: &mut Vec<u8>, entry: &Entry, content: Content<'_>) {
     let index = content.index();
     let (has_sound, delay) = match content {
         Content::Fragments { has_sound, delay } => (has_sound, delay),
@@ -363,7 +352,7 @@ fn movie(out: &mut Vec<u8>, size: PictureSize, sequence: &[u8], picture: &[u8], 
             full(out, b"tkhd", 0, 7, |out| {
                 words(out, &[0, 0, 1, 0, duration, 0, 0, 0, 0]);
                 words(out, &MATRIX);
-                words(out, &[size.width() << 16, size.height() << 16]);
+                words(out, &[entry.size.width() << 16, entry.size.height() << 16]);
             });
             edit_list(out, units(delay) as u32);
             let video = Media {
@@ -371,7 +360,7 @@ fn movie(out: &mut Vec<u8>, size: PictureSize, sequence: &[u8], picture: &[u8], 
                 duration: index.map_or(0, Index::duration),
                 handler: b"vide\0\0\0\0\0\0\0\0\0\0\0\0Video\0",
                 header: (b"vmhd", 1, &[0, 0]),
-                entry: &|out| boxed(out, b"avc3", |out| sample_entry(out, size, sequence, picture)),
+                entry: &|out| entry.write(out),
                 index,
             };
             boxed(out, b"mdia", |out| media(out, &video));
@@ -445,24 +434,6 @@ fn media(out: &mut Vec<u8>, media: &Media<'_>) {
             }
             full(out, b"stsz", 0, 0, |out| words(out, &[0, 0]));
         });
-    });
-}
-
-fn sample_entry(out: &mut Vec<u8>, size: PictureSize, sequence: &[u8], picture: &[u8]) {
-    words(out, &[0, 1, 0, 0, 0, 0, size.width() << 16 | size.height()]);
-    // 72 dots an inch, one picture a sample, no name, 24 bits deep.
-    words(out, &[0x48_0000, 0x48_0000, 0]);
-    out.extend_from_slice(&[0, 1]);
-    out.extend_from_slice(&[0; 32]);
-    out.extend_from_slice(&[0, 0x18, 0xFF, 0xFF]);
-    boxed(out, b"avcC", |out| {
-        // Version, profile, constraints, level; length fields of four octets; one set of each kind.
-        out.extend_from_slice(&[1, sequence[1], sequence[2], sequence[3], 0xFF, 0xE1]);
-        out.extend((sequence.len() as u16).to_be_bytes());
-        out.extend_from_slice(sequence);
-        out.push(1);
-        out.extend((picture.len() as u16).to_be_bytes());
-        out.extend_from_slice(picture);
     });
 }
 

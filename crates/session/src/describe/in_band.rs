@@ -116,7 +116,9 @@ fn stripe_of(octet: u8) -> Option<Stripe> {
 }
 
 fn format_of(octet: u8) -> Option<Format> {
-    [Format::Opaque, Format::H264, Format::Mpv, Format::Opus, Format::Mp2t].get(usize::from(octet)).copied()
+    [Format::Opaque, Format::H264, Format::Mpv, Format::Opus, Format::Mp2t, Format::H265]
+        .get(usize::from(octet))
+        .copied()
 }
 
 #[cfg(test)]

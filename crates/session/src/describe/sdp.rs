@@ -16,7 +16,7 @@ const LONGEST: usize = 1 << 16;
 /// Payload types are numbers of seven bits: a longer list names some twice.
 const PAYLOAD_TYPES: usize = 128;
 /// The formats that are received, by their names in descriptions.
-const FORMATS: [(&str, Format); 2] = [("H264", Format::H264), ("MP2T", Format::Mp2t)];
+const FORMATS: [(&str, Format); 3] = [("H264", Format::H264), ("H265", Format::H265), ("MP2T", Format::Mp2t)];
 /// The header extension of transport-wide sequence numbers.
 const TRANSPORT_WIDE: &str = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
 
@@ -38,6 +38,7 @@ pub fn to_sdp(streams: &[StreamDescription], to: SocketAddr) -> String {
             Format::Opaque => return text,
             Format::Mp2t => ("MP2T", "", String::new()),
             Format::H264 => ("H264", "", format!("a=fmtp:{payload_type} packetization-mode=1\r\n")),
+            Format::H265 => ("H265", "", String::new()),
             Format::Mpv => ("MPV", "", String::new()),
             // Two channels by name, whatever the packets carry (RFC 7587 section 7).
             Format::Opus => ("opus", "/2", format!("a=fmtp:{payload_type} sprop-stereo=1\r\n")),
@@ -127,6 +128,10 @@ fn video(media: &[&str], payload_type: u8) -> Result<PlainVideo, String> {
     let clock_rate = rate.filter(|rate| (1..1 << 24).contains(rate)).unwrap_or(90_000);
     let formats = attribute("fmtp");
     let parameters = formats.iter().find_map(|value| of_type(value)).unwrap_or_default();
+    let don = parameter(&parameters, "sprop-max-don-diff").unwrap_or("0");
+    if format == Format::H265 && don != "0" {
+        return Err(format!("H265 in another order than it is decoded (sprop-max-don-diff={don})"));
+    }
     let feedback: Vec<String> = attribute("rtcp-fb").iter().filter_map(|value| of_type(value)).collect();
     let takes = |what: &str| feedback.iter().any(|value| value == what);
     let transport_id = attribute("extmap").iter().find_map(|value| transport_id(value));
@@ -146,7 +151,7 @@ fn video(media: &[&str], payload_type: u8) -> Result<PlainVideo, String> {
         pli: format != Format::Mp2t && (takes("nack pli") || feedback.is_empty()),
         feedback: feedback_format,
         transport_id,
-        parameter_sets: parameter_sets(&parameters),
+        parameter_sets: parameter_sets(format, &parameters),
         ..PlainVideo::of(format, payload_type)
     })
 }
@@ -158,10 +163,21 @@ fn transport_id(extmap: &str) -> Option<u8> {
     (uri.trim() == TRANSPORT_WIDE && id != 0).then_some(id)
 }
 
-/// `sprop-parameter-sets` as a byte stream; what is no base64 is left out.
-fn parameter_sets(parameters: &str) -> Bytes {
-    let sets = parameters.split(';').find_map(|value| value.trim().strip_prefix("sprop-parameter-sets="));
-    let units = sets.unwrap_or_default().split(',').filter_map(|set| STANDARD.decode(set).ok());
+/// The value of a format parameter.
+fn parameter<'a>(parameters: &'a str, name: &str) -> Option<&'a str> {
+    parameters.split(';').find_map(|value| value.trim().strip_prefix(name)?.strip_prefix('='))
+}
+
+/// The parameter sets in the format parameters (RFC 6184 section 8.1, RFC 7798 section 7.1) as a byte stream; what is no base64 is left
+/// out.
+fn parameter_sets(format: Format, parameters: &str) -> Bytes {
+    let names: &[&str] = match format {
+        Format::H264 => &["sprop-parameter-sets"],
+        Format::H265 => &["sprop-vps", "sprop-sps", "sprop-pps"],
+        _ => &[],
+    };
+    let sets = names.iter().filter_map(|name| parameter(parameters, name));
+    let units = sets.flat_map(|sets| sets.split(',')).filter_map(|set| STANDARD.decode(set).ok());
     let units = units.filter(|unit| !unit.is_empty());
     units.flat_map(|unit| annex_b::START_CODE.into_iter().chain(unit)).collect()
 }
@@ -229,8 +245,23 @@ mod tests {
         assert!(refused("v=0\nm=audio 5004 RTP/AVP 0\n").contains("no video"));
         assert!(refused("v=0\nm=video 5004 RTP/SAVPF 96\n").contains("RTP/SAVPF"));
         let vp8 = "v=0\nm=video 5004 RTP/AVP 96\na=rtpmap:96 VP8/90000\n";
-        assert_eq!(refused(vp8), "video as VP8; expected H264 or MP2T");
+        assert_eq!(refused(vp8), "video as VP8; expected H264 or H265 or MP2T");
         assert!(refused(&format!("v=0\n{}", "x".repeat(LONGEST))).contains("at most"));
+    }
+
+    /// As FFmpeg and GStreamer write it; packets out of order have numbers that are not read.
+    #[test]
+    fn h265_and_its_parameter_sets() {
+        let of = |parameters: &str| {
+            format!("v=0\nm=video 5004 RTP/AVP 96\na=rtpmap:96 H265/90000\na=fmtp:96 {parameters}\n")
+                .parse::<PlainRtp>()
+        };
+        let video = of("sprop-vps=QAEM; sprop-sps=QgEB;sprop-pps=RAHB").unwrap().video.unwrap();
+        assert_eq!((video.format, video.pli), (Format::H265, true));
+        let sets = [0, 0, 0, 1, 0x40, 1, 0x0C, 0, 0, 0, 1, 0x42, 1, 1, 0, 0, 0, 1, 0x44, 1, 0xC1];
+        assert_eq!(&video.parameter_sets[..], sets);
+        assert!(of("sprop-max-don-diff=0").is_ok());
+        assert!(of("sprop-max-don-diff=2").unwrap_err().contains("sprop-max-don-diff=2"));
     }
 
     /// FFmpeg's has a name, GStreamer's may have none.

@@ -37,15 +37,10 @@ pub(super) fn cut(frame: &Bytes, limit: usize, payloads: &mut Vec<Payload>) -> R
 
 /// Reassembles an access unit in Annex B form; `None` where a payload is malformed or there is none.
 pub(super) fn join<'a>(payloads: impl Iterator<Item = &'a Payload> + Clone) -> Option<Bytes> {
-    let size: usize = payloads.clone().map(|payload| payload.len() + annex_b::START_CODE.len()).sum();
-    let mut stream = Vec::with_capacity(size);
-    let mut octets = Vec::new();
-    for payload in payloads {
-        octets.clear();
-        payload.write(&mut octets);
-        h264::Payload::parse(&octets).ok()?.append_annex_b(&mut stream);
-    }
-    (!stream.is_empty()).then(|| Bytes::from(stream))
+    super::join_annex_b(payloads, |payload, stream| {
+        h264::Payload::parse(payload).ok()?.append_annex_b(stream);
+        Some(())
+    })
 }
 
 #[cfg(test)]

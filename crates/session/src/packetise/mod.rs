@@ -1,6 +1,7 @@
 //! Frames into payloads and back.
 
 mod h264;
+mod h265;
 mod mpv;
 mod opus;
 
@@ -10,6 +11,7 @@ use crate::payload::Payload;
 use bytes::Bytes;
 use seaway_units::DataSize;
 use seaway_wire::Error;
+use seaway_wire::h264::annex_b;
 
 /// Cuts a frame into payloads of at most `limit` octets, appended to `payloads`.
 ///
@@ -48,6 +50,7 @@ pub(crate) fn join<'a>(
 ) -> Option<FrameData> {
     match format {
         Format::H264 => h264::join(payloads).map(FrameData::Coded),
+        Format::H265 => h265::join(payloads).map(FrameData::Coded),
         Format::Mpv => mpv::join(payloads).map(FrameData::Coded),
         Format::Opus => opus::join(payloads),
         Format::Opaque | Format::Mp2t => {
@@ -60,6 +63,22 @@ pub(crate) fn join<'a>(
             Some(FrameData::Coded(Bytes::from(frame)))
         }
     }
+}
+
+/// Puts payloads together to an access unit in Annex B form; `append` takes one of them, and gives `None` where it is malformed.
+fn join_annex_b<'a>(
+    payloads: impl Iterator<Item = &'a Payload> + Clone,
+    append: impl Fn(&[u8], &mut Vec<u8>) -> Option<()>,
+) -> Option<Bytes> {
+    let size: usize = payloads.clone().map(|payload| payload.len() + annex_b::START_CODE.len()).sum();
+    let mut stream = Vec::with_capacity(size);
+    let mut octets = Vec::new();
+    for payload in payloads {
+        octets.clear();
+        payload.write(&mut octets);
+        append(&octets, &mut stream)?;
+    }
+    (!stream.is_empty()).then(|| Bytes::from(stream))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The receiving endpoint.
 
 mod byte_buffer;
+mod frame_kind;
 mod freezes;
 mod jitter_buffer;
 mod nack;

@@ -2,7 +2,7 @@
 
 use crate::config::Format;
 use seaway_wire::h264::{self, NalHeader};
-use seaway_wire::mp2t;
+use seaway_wire::{h265, mp2t};
 
 /// The first of the dynamic payload types (RFC 3551 section 6). The static ones name their format.
 const DYNAMIC: u8 = 96;
@@ -16,12 +16,17 @@ struct Candidate {
     begins: fn(&[u8]) -> bool,
 }
 
-const CANDIDATES: [Candidate; 2] = [
+const CANDIDATES: [Candidate; 3] = [
     Candidate { format: Format::Mp2t, is_possible: is_mp2t, begins: |_| true },
     Candidate {
         format: Format::H264,
         is_possible: |payload_type, payload| payload_type >= DYNAMIC && is_h264(payload),
         begins: has_h264_parameters,
+    },
+    Candidate {
+        format: Format::H265,
+        is_possible: |payload_type, payload| payload_type >= DYNAMIC && is_h265(payload),
+        begins: has_h265_parameters,
     },
 ];
 
@@ -80,11 +85,35 @@ fn is_h264(payload: &[u8]) -> bool {
 
 /// Whether a sequence parameter set is in this payload.
 fn has_h264_parameters(payload: &[u8]) -> bool {
-    const SPS: u8 = 7;
-    let is_sps = |nal: &[u8]| nal.first().is_some_and(|first| NalHeader(*first).nal_type() == SPS);
+    let is_sps =
+        |nal: &[u8]| nal.first().is_some_and(|first| NalHeader(*first).nal_type() == h264::nal_type::SPS);
     match h264::Payload::parse(payload) {
         Ok(h264::Payload::Single(nal)) => is_sps(nal),
         Ok(h264::Payload::Aggregate(units)) => units.units().any(is_sps),
+        _ => false,
+    }
+}
+
+/// Whether a payload can be H.265 as RFC 7798 has it without PACI packets: a type that is not reserved, and the base layer.
+fn is_h265(payload: &[u8]) -> bool {
+    use h265::nal_type::{AGGREGATE, FRAGMENT};
+    h265::NalHeader::of(payload).is_some_and(|header| {
+        let [first, _] = header.0;
+        let is_known = matches!(header.nal_type(), 0..=9 | 16..=21 | 32..=40 | AGGREGATE | FRAGMENT);
+        first & 0x80 == 0 && is_known && header.layer() == 0 && h265::Payload::parse(payload).is_ok()
+    })
+}
+
+/// Whether a video parameter set is in this payload. It has sixteen set bits behind its first two octets, `vps_reserved_0xffff_16bits`,
+/// which nothing has by chance that has the type too.
+fn has_h265_parameters(payload: &[u8]) -> bool {
+    let is_vps = |nal: &[u8]| {
+        let is_type = h265::NalHeader::of(nal).is_some_and(|header| header.nal_type() == h265::nal_type::VPS);
+        is_type && nal.get(h265::HEADER_LEN + 2..h265::HEADER_LEN + 4) == Some(&[0xFF, 0xFF])
+    };
+    match h265::Payload::parse(payload) {
+        Ok(h265::Payload::Single(nal)) => is_vps(nal),
+        Ok(h265::Payload::Aggregate(units)) => units.units().any(is_vps),
         _ => false,
     }
 }
@@ -110,6 +139,20 @@ mod tests {
         assert_eq!(recognise(96, &[&[0x41, 0x9A]]), (None, false));
         assert_eq!(recognise(96, &[&[0x41, 0x9A], &[0x67, 0x42]]), (Some(Format::H264), false));
         assert_eq!(recognise(32, &[&[0x67, 0x42]]), (None, true));
+    }
+
+    /// As x265 writes them: parameter sets alone, in an aggregate, and a slice.
+    #[test]
+    fn h265_is_known_by_its_video_parameter_set() {
+        let vps: &[u8] = &[0x40, 1, 0x0C, 1, 0xFF, 0xFF, 1, 0x60];
+        let slice: &[u8] = &[2, 1, 0xD0];
+        let aggregate = [&[0x60, 1, 0, 8][..], vps].concat();
+        assert_eq!(recognise(96, &[slice]), (None, false));
+        assert_eq!(recognise(96, &[slice, vps]), (Some(Format::H265), false));
+        assert_eq!(recognise(96, &[&aggregate, &[0x62, 1, 0x93, 0xAF]]), (Some(Format::H265), false));
+        assert_eq!(recognise(32, &[vps]), (None, true));
+        assert_eq!(recognise(96, &[vps, &[0x67, 0x42, 0]]), (None, true), "both are refuted");
+        assert_eq!(recognise(96, &[&[0x40, 1, 0x0C, 1, 0xFF, 0, 1, 0x60]]), (None, false));
     }
 
     /// The sync byte is also the first octet of a parameter set of H.264.

@@ -14,7 +14,8 @@ use crate::statistics::{ReceivedFrames, ReceiverStatistics};
 use bytes::Bytes;
 use seaway_control::StreamId;
 use seaway_units::{DataSize, TimeDelta, Timestamp, Transit};
-use seaway_wire::h264::annex_b;
+use seaway_wire::h264::{self, annex_b};
+use seaway_wire::h265;
 use seaway_wire::rtcp::SenderReport;
 
 /// Least time between requests for a key frame; it doubles while none comes.
@@ -259,7 +260,7 @@ impl ReceiveStream {
             timestamp: frame.timestamp,
             captured: self.mapping.map(|mapping| mapping.instant_of(frame.timestamp)),
             kind: frame.kind,
-            data: with_parameter_sets(&self.parameter_sets, frame.kind, frame.data),
+            data: with_parameter_sets(&self.parameter_sets, self.description.format, frame.kind, frame.data),
             first_arrival: frame.first_arrival,
             completed: frame.completed,
             due: frame.due,
@@ -312,10 +313,17 @@ impl ReceiveStream {
 }
 
 /// A key frame behind the parameter sets of the session description, where it has none of its own.
-fn with_parameter_sets(parameter_sets: &Bytes, kind: FrameKind, data: FrameData) -> FrameData {
-    const SPS: u8 = 7;
+fn with_parameter_sets(
+    parameter_sets: &Bytes,
+    format: Format,
+    kind: FrameKind,
+    data: FrameData,
+) -> FrameData {
     let FrameData::Coded(frame) = &data else { return data };
-    let is_sps = |nal: &[u8]| nal.first().is_some_and(|first| first & 0x1F == SPS);
+    let is_sps = |nal: &[u8]| match format {
+        Format::H265 => h265::NalHeader::of(nal).is_some_and(|nal| nal.nal_type() == h265::nal_type::SPS),
+        _ => nal.first().is_some_and(|first| h264::NalHeader(*first).nal_type() == h264::nal_type::SPS),
+    };
     if kind != FrameKind::Key || parameter_sets.is_empty() || annex_b::nal_units(frame).any(is_sps) {
         return data;
     }

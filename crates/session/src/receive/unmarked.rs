@@ -1,14 +1,14 @@
 //! Frame marks for the packets of a sender that writes none.
 //!
 //! Packets are put in order and gathered into frames by marker and timestamp (RFC 3550 section 5.1), and the kind of a frame
-//! is read from its NAL units. A missing packet holds up what is behind it until it is given up.
+//! is read from its content. A missing packet holds up what is behind it until it is given up.
 
+use super::frame_kind::FrameSyntax;
 use crate::config::Format;
 use crate::payload::Payload;
 use crate::unwrap::SequenceUnwrapper;
 use seaway_units::{DataSize, Timestamp};
 use seaway_wire::extension::FrameMarking;
-use seaway_wire::h264::NalHeader;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Packets behind a gap that are held at most; beyond, the gap is given up.
@@ -17,15 +17,6 @@ const HELD: usize = 2048;
 const FRAME: usize = 8192;
 /// After so many packets in a row out of range the sequence numbers have jumped.
 const OUT_OF_RANGE: u32 = 200;
-
-/// NAL unit types by which a frame is known (ITU-T H.264 table 7-1).
-mod nal_type {
-    pub(super) const IDR: u8 = 5;
-    pub(super) const SEI: u8 = 6;
-    pub(super) const SPS: u8 = 7;
-    pub(super) const PPS: u8 = 8;
-    pub(super) const DELIMITER: u8 = 9;
-}
 
 /// A packet with its place.
 #[derive(Debug)]
@@ -58,6 +49,8 @@ pub(super) enum Taken {
 #[derive(Debug)]
 pub(super) struct FrameMarks {
     format: Format,
+    /// `None`: each packet is a frame.
+    syntax: Option<&'static FrameSyntax>,
     sequence: Option<SequenceUnwrapper<16>>,
     /// The number that continues what is in order.
     next: u64,
@@ -77,6 +70,7 @@ impl FrameMarks {
     pub(super) fn new(format: Format) -> Self {
         Self {
             format,
+            syntax: FrameSyntax::of(format),
             sequence: None,
             next: 0,
             waiting: BTreeMap::new(),
@@ -165,7 +159,7 @@ impl FrameMarks {
             if is_other || self.frame.len() == FRAME {
                 self.end_frame(true);
             }
-            let ends = packet.marker || self.format != Format::H264;
+            let ends = packet.marker || self.syntax.is_none();
             self.frame.push((self.next, packet));
             self.next += 1;
             if ends {
@@ -178,12 +172,9 @@ impl FrameMarks {
     fn end_frame(&mut self, is_end: bool) {
         let Some((last, _)) = self.frame.last() else { return };
         let last = *last;
-        let (independent, discardable) = match self.format {
-            Format::H264 => kind(self.frame.iter().map(|(_, packet)| &packet.payload)),
-            _ => (true, false),
-        };
-        let first = &self.frame[0].1.payload;
-        let has_start = !self.follows_gap || self.format != Format::H264 || begins_access_unit(first);
+        let payloads: Vec<&Payload> = self.frame.iter().map(|(_, packet)| &packet.payload).collect();
+        let (independent, discardable) = self.syntax.map_or((true, false), |syntax| (syntax.kind)(&payloads));
+        let has_start = !self.follows_gap || self.syntax.is_none_or(|syntax| (syntax.begins)(payloads[0]));
         let mut start = has_start;
         for (sequence, packet) in self.frame.drain(..) {
             let marking = FrameMarking {
@@ -201,52 +192,6 @@ impl FrameMarks {
         self.frames = self.frames.wrapping_add(1);
         self.follows_gap = false;
     }
-}
-
-/// The first octet of the NAL unit that begins in this payload, `None` in the middle of one. Of an aggregate it is that of its
-/// first unit.
-fn first_nal(payload: &Payload) -> Option<(NalHeader, u8)> {
-    use seaway_wire::h264::nal_type::{FU_A, STAP_A};
-    let [first] = payload.peek()?;
-    match NalHeader(first).nal_type() {
-        FU_A => {
-            let [indicator, head, data] = payload.peek()?;
-            let is_start = head & 0x80 != 0;
-            is_start.then_some((NalHeader(indicator & 0xE0 | head & 0x1F), data))
-        }
-        STAP_A => {
-            let [_, _, _, unit, data] = payload.peek()?;
-            Some((NalHeader(unit), data))
-        }
-        _ => Some((NalHeader(first), payload.peek().map_or(0, |[_, data]: [u8; 2]| data))),
-    }
-}
-
-/// True where a frame begins with this payload: units that stand before a picture, or a slice whose first macroblock is the
-/// first of the picture (`first_mb_in_slice` is 0, one bit in its code).
-fn begins_access_unit(payload: &Payload) -> bool {
-    first_nal(payload).is_some_and(|(nal, data)| match nal.nal_type() {
-        nal_type::SEI..=nal_type::DELIMITER => true,
-        1..=nal_type::IDR => data & 0x80 != 0,
-        _ => false,
-    })
-}
-
-/// Whether a frame of these payloads can be decoded without others, and whether none needs it: no unit of it has a reference
-/// indication (`nal_ref_idc`), which fragments repeat.
-fn kind<'a>(payloads: impl Iterator<Item = &'a Payload>) -> (bool, bool) {
-    use seaway_wire::h264::nal_type::FU_A;
-    let (mut independent, mut reference) = (false, false);
-    for payload in payloads {
-        let Some([first]) = payload.peek() else { continue };
-        reference |= first & 0x60 != 0;
-        let unit = match (NalHeader(first).nal_type(), payload.peek()) {
-            (FU_A, Some([_, head])) => head & 0x1F,
-            _ => first_nal(payload).map_or(0, |(nal, _)| nal.nal_type()),
-        };
-        independent |= matches!(unit, nal_type::IDR | nal_type::SPS | nal_type::PPS);
-    }
-    (independent, !independent && !reference)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use seaway_control::{ControlSpec, SpecError};
+use seaway_media::VideoCodec;
 use seaway_net::webrtc::{PublisherState, WhipError};
 use seaway_protect::SrtpKeys;
 use seaway_session::{Breach, ReceiverEvent, SenderEvent};
@@ -61,6 +62,8 @@ pub enum ReceiveEvent {
     Fresh(TimeDelta),
     /// A transport stream without H.264 comes; it has this.
     NotUnderstood(String),
+    /// Video of this codec comes, for which there is no decoder: its pictures go to the sinks that record them, and are not shown.
+    NotDecoded(VideoCodec),
     /// The sound of a transport stream is left out. Pictures go on.
     SoundFailed(Error),
     /// A sink failed and is dropped.

@@ -6,7 +6,7 @@ use super::receiver_machine::{ReceiverCommand, ReceiverSnapshot, ReceiverUpdate}
 use super::stamped::since_1970;
 use super::state::DelayParts;
 use crate::Error;
-use crate::sink::{Displayed, PictureScore, Playback, Played, ReferencePicture, Screen, Sink};
+use crate::sink::{Displayed, PictureScore, Playback, Played, ReferencePicture, Screen, Sink, video_codec};
 use seaway_control::StreamId;
 use seaway_media::audio::{BLOCK_SAMPLES, OpusDecoder, level};
 use seaway_media::decoder::MpegDecoder;
@@ -27,6 +27,8 @@ use std::time::Duration;
 pub(super) enum PlaybackUpdate {
     /// A frame is on the screen.
     Displayed(DisplayedFrame),
+    /// A frame of this size was received that nothing decodes.
+    Undecoded(PictureSize),
     Scored(PictureScore),
     /// The level of the sound; `None` is silence.
     SoundLevel(Option<Decibels>),
@@ -210,9 +212,14 @@ impl Player {
     /// A session begins.
     fn begin(&mut self, at: Timestamp, session: SessionDescription) -> Result<(), Error> {
         self.follow_format(&session);
+        let codec = video_codec(&session.streams);
+        self.screen.iter_mut().for_each(|screen| screen.set_codec(codec));
         self.sound = Sound::of(&session)?;
         self.sinks.iter_mut().for_each(|sink| sink.on_session(&session.streams));
         self.update(PlaybackUpdate::Event(at, ReceiveEvent::Session(ReceiverEvent::SessionStarted(session))));
+        if self.screen.is_some() && !codec.is_decoded() {
+            self.update(PlaybackUpdate::Event(at, ReceiveEvent::NotDecoded(codec)));
+        }
         Ok(())
     }
 
@@ -307,6 +314,10 @@ impl Player {
         match screen.show(frame.timestamp, &frame.data, |score| scores.push(score))? {
             Playback::Displayed { picture, size, captured } => {
                 self.display(frame, picture.as_ref(), Some(size), captured)?;
+            }
+            Playback::Undecoded { size } => {
+                self.give(frame, None, Some(size), self.clock.now());
+                self.update(PlaybackUpdate::Undecoded(size));
             }
             Playback::Held { .. } if self.gives_all => self.give(frame, None, None, self.clock.now()),
             Playback::Held { needs_key_frame: true } => {

@@ -325,6 +325,7 @@ impl Receiver {
             let left = Duration::from_nanos(end.since(self.now()).as_nanos().max(0) as u64);
             match self.updates.recv_timeout(left) {
                 Ok(PlaybackUpdate::Displayed(frame)) => self.state.on_displayed(&frame),
+                Ok(PlaybackUpdate::Undecoded(size)) => self.state.on_undecoded(size),
                 Ok(PlaybackUpdate::SoundLevel(level)) => self.state.sound_level = level,
                 Ok(PlaybackUpdate::Scored(score)) => self.state.on_score(score),
                 Ok(PlaybackUpdate::Snapshot(snapshot)) => self.state.on_snapshot(snapshot),

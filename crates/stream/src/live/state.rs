@@ -105,7 +105,9 @@ pub struct ReceiverState {
     pub session: Option<Box<ReceiverSnapshot>>,
     /// Frames displayed.
     pub displayed: u64,
-    /// The size of the last one, where it was decoded.
+    /// Frames received that could be recorded and not be shown, as there is no decoder for their codec.
+    pub undecoded: u64,
+    /// The size of the last one, where it was decoded, or its headers read.
     pub size: Option<PictureSize>,
     /// The level of the sound over the last 100 ms, as it is played; `None` for silence, and where there is no sound.
     pub sound_level: Option<Decibels>,
@@ -157,6 +159,11 @@ impl ReceiverState {
         self.playout.add(parts.playout.as_millis_f64());
         self.decoding.add(parts.decoding.as_millis_f64());
         delay.into_iter().for_each(|delay| self.delays.add(delay.as_millis_f64()));
+    }
+
+    pub(super) fn on_undecoded(&mut self, size: PictureSize) {
+        self.undecoded += 1;
+        self.size = Some(size);
     }
 
     pub(super) fn on_score(&mut self, score: PictureScore) {

@@ -15,8 +15,8 @@ pub use screen_recorder::{ScreenRecorder, ScreenRecorderConfig};
 pub use stream_recorder::StreamRecorder;
 
 use crate::Error;
-use seaway_media::{Picture, PictureSize};
-use seaway_session::{ReceivedFrame, StreamDescription};
+use seaway_media::{Picture, PictureSize, VideoCodec};
+use seaway_session::{Format, ReceivedFrame, StreamDescription};
 use seaway_units::Timestamp;
 
 /// Takes received frames, each at the instant it is displayed. A function of a [`Displayed`] is a sink.
@@ -78,6 +78,14 @@ pub struct Played<'a> {
     pub at: Timestamp,
     /// The Opus packet.
     pub frame: &'a ReceivedFrame,
+}
+
+/// The codec of the pictures of these streams. MPEG-1/2, which is no [`VideoCodec`], has a decoder of its own.
+pub(crate) fn video_codec<'a>(streams: impl IntoIterator<Item = &'a StreamDescription>) -> VideoCodec {
+    match streams.into_iter().next().map(|stream| stream.format) {
+        Some(Format::H265) => VideoCodec::H265,
+        _ => VideoCodec::H264,
+    }
 }
 
 /// True for coded octets that begin with a start code of MPEG-1/2 video: those of H.264 have a clear first bit, and a type.

@@ -2,12 +2,11 @@
 
 use super::sound_timeline::{Placed, SoundTimeline, samples};
 use super::timeline::Timeline;
-use super::{Displayed, Played, RecordingFile, Sink, is_mpeg_video};
+use super::{Displayed, Played, RecordingFile, Sink, is_mpeg_video, video_codec};
 use crate::Error;
 use bytes::Bytes;
-use seaway_media::h264::reorders;
 use seaway_media::output::{AnnexBWriter, Mp4Writer, RecordingFormat, Y4mWriter};
-use seaway_media::{FrameRate, PictureSize};
+use seaway_media::{FrameRate, PictureSize, VideoCodec};
 use seaway_session::{Format, FrameData, FrameKind, ReceivedFrame, StreamDescription};
 use seaway_units::TimeDelta;
 use seaway_wire::opus;
@@ -42,6 +41,7 @@ pub struct Recorder {
     format: RecordingFormat,
     /// `None` after a failure.
     writer: Option<Writer>,
+    codec: VideoCodec,
     timeline: Timeline,
     /// The sender has sound.
     has_sound: bool,
@@ -103,6 +103,7 @@ impl Recorder {
         Self {
             format,
             writer,
+            codec: VideoCodec::default(),
             timeline: Timeline::default(),
             has_sound: false,
             sound: SoundTimeline::default(),
@@ -152,6 +153,7 @@ impl Recorder {
         if self.reorders {
             writer.reorder();
         }
+        writer.set_codec(self.codec)?;
         self.writer = Some(writer);
         self.begun = None;
         Ok(())
@@ -208,6 +210,20 @@ impl Writer {
         }
     }
 
+    /// The frames from now on are of this codec.
+    fn set_codec(&mut self, codec: VideoCodec) -> Result<(), Error> {
+        let (is_taken, expected) = match self {
+            Self::Mp4(writer) => (writer.set_codec(codec), "a recording has one codec"),
+            Self::Y4m(_) | Self::AnnexB(_) => {
+                (codec == VideoCodec::H264, "its recording has a name that ends in .mp4")
+            }
+        };
+        if is_taken {
+            return Ok(());
+        }
+        Err(seaway_media::Error::Unsupported(format!("the sender's video is {codec}: {expected}")).into())
+    }
+
     fn reorder(&mut self) {
         if let Self::Mp4(writer) = self {
             writer.reorder();
@@ -241,12 +257,14 @@ impl Sink for Recorder {
     fn on_frame(&mut self, displayed: &Displayed<'_>) -> Result<(), Error> {
         let (frame, picture) = (displayed.frame, displayed.picture);
         let FrameData::Coded(data) = &frame.data else { return Ok(()) };
-        if self.format != RecordingFormat::Y4m && is_mpeg_video(data) {
+        let may_be_mpeg = self.codec == VideoCodec::H264 && self.format != RecordingFormat::Y4m;
+        if may_be_mpeg && is_mpeg_video(data) {
             let what = "the sender's video is MPEG-1/2: its recording has a name that ends in .m2v or .y4m";
             return Err(seaway_media::Error::Unsupported(what.into()).into());
         }
+        self.writer.as_mut().map_or(Ok(()), |writer| writer.set_codec(self.codec))?;
         let key = frame.kind == FrameKind::Key;
-        if key && reorders(data) == Some(true) {
+        if key && self.codec.reorders(data) == Some(true) {
             self.reorders = true;
             self.timeline.reorder();
             self.writer.iter_mut().for_each(Writer::reorder);
@@ -277,6 +295,7 @@ impl Sink for Recorder {
 
     fn on_session(&mut self, streams: &[StreamDescription]) {
         self.sound.on_session();
+        self.codec = video_codec(streams);
         self.has_sound |= streams.iter().any(|stream| stream.format == Format::Opus);
         if self.has_sound {
             self.writer.iter_mut().for_each(Writer::add_sound);

@@ -3,7 +3,7 @@
 use seaway_media::Error;
 use seaway_media::decoder::{Concealment, Decoded, Freeze, H264Decoder, ReceivedFrame, VideoDecoder};
 use seaway_media::h264::{NalType, nal_units};
-use seaway_media::{FrameId, Picture, PictureSize, Scaler};
+use seaway_media::{FrameId, Picture, PictureSize, Scaler, VideoCodec};
 use seaway_quality::Plane;
 use seaway_quality::psnr::{mean_squared_error, of_error};
 use seaway_session::FrameData;
@@ -33,6 +33,11 @@ pub enum Playback {
         /// When it was captured, where its reference is known.
         captured: Option<Timestamp>,
     },
+    /// A decoder could decode it, and there is none for its codec: it can be recorded.
+    Undecoded {
+        /// The size of its picture.
+        size: PictureSize,
+    },
     /// It is decoded, and its picture is displayed after later frames came.
     Delayed,
     /// It cannot be decoded; the previous picture stays.
@@ -59,6 +64,8 @@ pub struct PictureScore {
 #[derive(Debug)]
 pub struct Screen {
     decoder: Box<dyn VideoDecoder>,
+    /// Reads the headers of a codec that the decoder does not decode.
+    headers: Option<Box<dyn VideoDecoder>>,
     /// Captured pictures that are not scored yet, oldest first.
     references: VecDeque<ReferencePicture>,
     displayed: Option<Picture>,
@@ -84,6 +91,7 @@ impl Screen {
     pub fn with_decoder(decoder: Box<dyn VideoDecoder>) -> Self {
         Self {
             decoder,
+            headers: None,
             references: VecDeque::new(),
             displayed: None,
             scaler: None,
@@ -95,6 +103,11 @@ impl Screen {
     /// Another codec: decodes by `decoder` from now on.
     pub fn set_decoder(&mut self, decoder: Box<dyn VideoDecoder>) {
         self.decoder = decoder;
+    }
+
+    /// What comes from now on is of this codec, at the start of a stream.
+    pub fn set_codec(&mut self, codec: VideoCodec) {
+        self.headers = (!codec.is_decoded()).then(|| codec.header_decoder());
     }
 
     /// A picture was captured. References come in order of capture.
@@ -128,6 +141,13 @@ impl Screen {
         let after_loss = std::mem::take(&mut self.after_loss);
         let frame = ReceivedFrame { data, id: FrameId(self.frames), time: TimeDelta::ZERO, after_loss };
         self.frames += 1;
+        if let Some(headers) = &mut self.headers {
+            return Ok(match headers.decode(&frame)? {
+                Decoded::Unseen(size) => Playback::Undecoded { size },
+                Decoded::Frozen(freeze) => Playback::Held { needs_key_frame: freeze != Freeze::Delayed },
+                Decoded::Picture(_) => Playback::Held { needs_key_frame: false },
+            });
+        }
         match self.decoder.decode(&frame)? {
             Decoded::Picture(picture) => {
                 self.displayed = Some(self.in_captured_size(&picture));

@@ -1,4 +1,4 @@
-//! The byte stream of ITU-T H.264 Annex B: NAL units after start codes.
+//! The byte stream of ITU-T H.264 Annex B, and of H.265 Annex B: NAL units after start codes.
 
 /// What stands before each NAL unit that is written.
 pub const START_CODE: [u8; 4] = [0, 0, 0, 1];
@@ -19,6 +19,12 @@ pub fn nal_units(stream: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
             }
         }
     })
+}
+
+/// Appends a NAL unit, or the beginning of one, behind a start code.
+pub(crate) fn append(stream: &mut Vec<u8>, nal: &[u8]) {
+    stream.extend_from_slice(&START_CODE);
+    stream.extend_from_slice(nal);
 }
 
 /// The octets before the next 0x000001 and those after it.

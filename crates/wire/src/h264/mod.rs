@@ -14,6 +14,8 @@ use crate::Error;
 
 /// NAL unit types that this crate distinguishes (ITU-T H.264 table 7-1, RFC 6184 table 1).
 pub mod nal_type {
+    /// Sequence parameter set.
+    pub const SPS: u8 = 7;
     /// Single-time aggregation packet without decoding order number.
     pub const STAP_A: u8 = 24;
     /// Fragmentation unit without decoding order number.

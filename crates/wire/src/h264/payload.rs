@@ -1,6 +1,6 @@
 //! One RTP payload (RFC 6184 sections 5.6 to 5.8).
 
-use super::annex_b::START_CODE;
+use super::annex_b;
 use super::{NalHeader, nal_type, single};
 use crate::Error;
 use crate::bytes::{fits, put_u16, room, take, u16_at};
@@ -94,21 +94,16 @@ impl<'a> Payload<'a> {
     /// numbers give back the NAL units; after a lost fragment the caller leaves out the rest of that unit.
     pub fn append_annex_b(&self, stream: &mut Vec<u8>) {
         match self {
-            Self::Single(nal) => append_unit(stream, nal),
-            Self::Aggregate(aggregate) => aggregate.units().for_each(|nal| append_unit(stream, nal)),
+            Self::Single(nal) => annex_b::append(stream, nal),
+            Self::Aggregate(aggregate) => aggregate.units().for_each(|nal| annex_b::append(stream, nal)),
             Self::Fragment(fragment) => {
                 if fragment.start {
-                    append_unit(stream, &[fragment.nal_header.0]);
+                    annex_b::append(stream, &[fragment.nal_header.0]);
                 }
                 stream.extend_from_slice(fragment.data);
             }
         }
     }
-}
-
-fn append_unit(stream: &mut Vec<u8>, nal: &[u8]) {
-    stream.extend_from_slice(&START_CODE);
-    stream.extend_from_slice(nal);
 }
 
 impl<'a> Aggregate<'a> {

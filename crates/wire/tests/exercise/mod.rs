@@ -10,7 +10,7 @@ use seaway_wire::extension::{
 };
 use seaway_wire::rtcp::twcc::TwccWriter;
 use seaway_wire::rtcp::{self, Ccfb, Message, Packet, Twcc, ccfb};
-use seaway_wire::{Error, h264, mpv, opus, rtp, window};
+use seaway_wire::{Error, h264, h265, mpv, opus, rtp, window};
 
 /// Writes with `emit` into a buffer of exactly `len` octets, and shows that one octet less is refused.
 pub(crate) fn emitted(len: usize, emit: impl Fn(&mut [u8]) -> Result<usize, Error>) -> Vec<u8> {
@@ -32,6 +32,7 @@ pub(crate) fn rtp(bytes: &[u8]) {
         elements(&extension);
     }
     h264_payload(packet.payload);
+    h265_payload(packet.payload);
     opus_packet(packet.payload);
     mpeg_video(packet.payload);
 }
@@ -172,6 +173,16 @@ pub(crate) fn h264_payload(bytes: &[u8]) {
     let Ok(payload) = h264::Payload::parse(bytes) else { return };
     let again = emitted(payload.buffer_len(), |buffer| payload.emit(buffer));
     assert_eq!(h264::Payload::parse(&again), Ok(payload));
+    let mut stream = Vec::new();
+    payload.append_annex_b(&mut stream);
+    assert!(stream.len() <= 4 * bytes.len() + 8);
+}
+
+/// An H.265 payload.
+pub(crate) fn h265_payload(bytes: &[u8]) {
+    let Ok(payload) = h265::Payload::parse(bytes) else { return };
+    let again = emitted(payload.buffer_len(), |buffer| payload.emit(buffer));
+    assert_eq!(h265::Payload::parse(&again), Ok(payload));
     let mut stream = Vec::new();
     payload.append_annex_b(&mut stream);
     assert!(stream.len() <= 4 * bytes.len() + 8);

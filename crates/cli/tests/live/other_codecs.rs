@@ -1,0 +1,126 @@
+//! Video that is recorded and not decoded: H.265 of others.
+
+use super::plain_rtp::{SENT, assert_whole, ffmpeg, gstreamer};
+use super::process::{Live, free_port, has};
+use super::stream::{probed, receive};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+/// Runs a sender against `recv` until all but the last pictures came; gives the pictures of the recording, which FFmpeg decodes
+/// without a message, and what was reported at the end.
+fn record(folder: &Path, port: u16, options: &[&str], sender: Command) -> (u64, Value) {
+    let arguments = [&["-o", "got.mp4", "--stats", "json"], options].concat();
+    let mut receiver = receive(folder, port, &arguments);
+    receiver.wait_for("its start", |line| line["type"] == "sample");
+    let sender = Live::start(sender);
+    let wanted = SENT * 98 / 100;
+    let sample = receiver
+        .wait_for("pictures", |line| line["frames_undecoded"].as_u64().is_some_and(|count| count >= wanted));
+    sender.kill();
+    assert!(receiver.prints_note("are recorded and not shown"));
+    receiver.finish();
+    let file = folder.join("got.mp4");
+    let decoded = ffmpeg(folder, "-i got.mp4 -f null -").output().unwrap();
+    assert!(
+        decoded.status.success() && decoded.stderr.is_empty(),
+        "{}",
+        String::from_utf8_lossy(&decoded.stderr)
+    );
+    (probed(&file), sample)
+}
+
+/// The tag of the sample entry.
+fn tag(file: &Path) -> String {
+    let wanted = [
+        "-v",
+        "error",
+        "-select_streams",
+        "v:0",
+        "-show_entries",
+        "stream=codec_tag_string",
+        "-of",
+        "csv=p=0",
+    ];
+    let output = Command::new("ffprobe").args(wanted).arg(file).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+const SCENE: &str = "-re -f lavfi -i testsrc2=size=320x180:rate=25 -t 6 -pix_fmt yuv420p";
+
+#[test]
+fn ffmpeg_sends_h265_with_and_without_b_pictures() {
+    if !has("ffmpeg", "-version") || !has("ffprobe", "-version") {
+        return;
+    }
+    for (name, options) in [
+        ("B pictures", "-x265-params log-level=error:pools=1"),
+        ("none", "-tune zerolatency -x265-params log-level=error:pools=1"),
+    ] {
+        let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
+        let coding = format!("-c:v libx265 -preset ultrafast -g 50 {options}");
+        let sender = ffmpeg(folder.path(), &format!("{SCENE} {coding} -f rtp rtp://127.0.0.1:{port}"));
+        let (pictures, sample) = record(folder.path(), port, &[], sender);
+        assert_whole(name, pictures);
+        assert_eq!(
+            (&sample["frames_displayed"], &sample["resolution"]),
+            (&Value::from(0), &Value::from("320x180"))
+        );
+        assert_eq!(tag(&folder.path().join("got.mp4")), "hvc1");
+    }
+}
+
+/// The parameter sets stand in the session description alone.
+#[test]
+fn ffmpeg_sends_h265_by_its_session_description() {
+    if !has("ffmpeg", "-version") || !has("ffprobe", "-version") {
+        return;
+    }
+    let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
+    let clip = "-f lavfi -i testsrc2=size=320x180:rate=25 -t 6 -pix_fmt yuv420p -c:v libx265 -preset ultrafast -g 50 \
+                -x265-params log-level=error -flags +global_header clip.mp4";
+    assert!(ffmpeg(folder.path(), clip).status().unwrap().success());
+    let destination = format!("rtp://127.0.0.1:{port}");
+    let describe = format!("-i clip.mp4 -t 0.1 -c copy -f rtp -sdp_file clip.sdp {destination}");
+    assert!(ffmpeg(folder.path(), &describe).status().unwrap().success());
+    let sender = ffmpeg(folder.path(), &format!("-re -i clip.mp4 -c copy -f rtp {destination}"));
+    assert_whole("by SDP", record(folder.path(), port, &["--sdp", "clip.sdp"], sender).0);
+}
+
+#[test]
+fn gstreamer_sends_h265() {
+    if !has("gst-inspect-1.0", "x265enc") || !has("ffprobe", "-version") {
+        return;
+    }
+    let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
+    let sender = gstreamer(&format!(
+        "videotestsrc is-live=true num-buffers={SENT} ! video/x-raw,format=I420,width=320,height=180,framerate=25/1 \
+         ! x265enc tune=zerolatency speed-preset=ultrafast key-int-max=50 ! h265parse ! rtph265pay config-interval=-1 \
+         ! udpsink host=127.0.0.1 port={port}"
+    ));
+    assert_whole("x265enc", record(folder.path(), port, &[], sender).0);
+}
+
+/// Without a recording and a decoder nothing comes of it: the command fails and gives the reason.
+#[test]
+fn h265_that_is_not_recorded_is_a_failure() {
+    if !has("ffmpeg", "-version") {
+        return;
+    }
+    let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
+    let mut receiver = receive(folder.path(), port, &["--stats", "json"]);
+    receiver.wait_for("its start", |line| line["type"] == "sample");
+    let coding =
+        "-c:v libx265 -preset ultrafast -tune zerolatency -g 25 -x265-params log-level=error:pools=1";
+    let sender =
+        Live::start(ffmpeg(folder.path(), &format!("{SCENE} {coding} -f rtp rtp://127.0.0.1:{port}")));
+    receiver.wait_for("a picture", |line| line["frames_undecoded"].as_u64().is_some_and(|count| count > 0));
+    receiver.interrupt();
+    sender.kill();
+    let (status, _, notes) = receiver.end();
+    assert_eq!(status.code(), Some(1), "{notes}");
+    assert!(
+        notes.contains("no picture was shown: the video is H.265, for which there is no decoder"),
+        "{notes}"
+    );
+}

@@ -1,0 +1,178 @@
+//! How the frames of each format are known by the payloads of their packets: where one begins, and how others depend on it.
+
+use crate::config::Format;
+use crate::payload::Payload;
+
+/// How frames of several packets are known.
+#[derive(Debug)]
+pub(super) struct FrameSyntax {
+    /// True where a frame begins with this payload, whatever was lost before it.
+    pub(super) begins: fn(&Payload) -> bool,
+    /// Whether a frame of these payloads can be decoded without others, and whether none needs it.
+    pub(super) kind: fn(&[&Payload]) -> (bool, bool),
+}
+
+impl FrameSyntax {
+    /// That of a format; `None` where each packet is a frame.
+    pub(super) fn of(format: Format) -> Option<&'static Self> {
+        match format {
+            Format::H264 => Some(&Self { begins: h264::begins_access_unit, kind: h264::kind }),
+            Format::H265 => Some(&Self { begins: h265::begins_access_unit, kind: h265::kind }),
+            Format::Opaque | Format::Mpv | Format::Opus | Format::Mp2t => None,
+        }
+    }
+}
+
+/// NAL units of RFC 6184.
+mod h264 {
+    use crate::payload::Payload;
+    use seaway_wire::h264::NalHeader;
+
+    /// NAL unit types by which a frame is known (ITU-T H.264 table 7-1).
+    mod nal_type {
+        pub(super) const IDR: u8 = 5;
+        pub(super) const SEI: u8 = 6;
+        pub(super) const SPS: u8 = 7;
+        pub(super) const PPS: u8 = 8;
+        pub(super) const DELIMITER: u8 = 9;
+    }
+
+    /// The first octet of the NAL unit that begins in this payload, `None` in the middle of one. Of an aggregate it is that of its
+    /// first unit.
+    fn first_nal(payload: &Payload) -> Option<(NalHeader, u8)> {
+        use seaway_wire::h264::nal_type::{FU_A, STAP_A};
+        let [first] = payload.peek()?;
+        match NalHeader(first).nal_type() {
+            FU_A => {
+                let [indicator, head, data] = payload.peek()?;
+                let is_start = head & 0x80 != 0;
+                is_start.then_some((NalHeader(indicator & 0xE0 | head & 0x1F), data))
+            }
+            STAP_A => {
+                let [_, _, _, unit, data] = payload.peek()?;
+                Some((NalHeader(unit), data))
+            }
+            _ => Some((NalHeader(first), payload.peek().map_or(0, |[_, data]: [u8; 2]| data))),
+        }
+    }
+
+    /// True where a frame begins with this payload: units that stand before a picture, or a slice whose first macroblock is the
+    /// first of the picture (`first_mb_in_slice` is 0, one bit in its code).
+    pub(super) fn begins_access_unit(payload: &Payload) -> bool {
+        first_nal(payload).is_some_and(|(nal, data)| match nal.nal_type() {
+            nal_type::SEI..=nal_type::DELIMITER => true,
+            1..=nal_type::IDR => data & 0x80 != 0,
+            _ => false,
+        })
+    }
+
+    /// Whether a frame of these payloads can be decoded without others, and whether none needs it: no unit of it has a reference
+    /// indication (`nal_ref_idc`), which fragments repeat.
+    pub(super) fn kind(payloads: &[&Payload]) -> (bool, bool) {
+        use seaway_wire::h264::nal_type::FU_A;
+        let (mut independent, mut reference) = (false, false);
+        for payload in payloads {
+            let Some([first]) = payload.peek() else { continue };
+            reference |= first & 0x60 != 0;
+            let unit = match (NalHeader(first).nal_type(), payload.peek()) {
+                (FU_A, Some([_, head])) => head & 0x1F,
+                _ => first_nal(payload).map_or(0, |(nal, _)| nal.nal_type()),
+            };
+            independent |= matches!(unit, nal_type::IDR | nal_type::SPS | nal_type::PPS);
+        }
+        (independent, !independent && !reference)
+    }
+}
+
+/// NAL units of RFC 7798.
+mod h265 {
+    use crate::payload::Payload;
+    use seaway_wire::h265::{self, HEADER_LEN, NalHeader, nal_type};
+
+    /// Type and first octet behind the header of the NAL unit that begins in this payload, `None` in the middle of one. Of an aggregate
+    /// it is that of its first unit.
+    fn first_nal(payload: &Payload) -> Option<(u8, u8)> {
+        let [first, second] = payload.peek()?;
+        match NalHeader([first, second]).nal_type() {
+            nal_type::FRAGMENT => {
+                let [_, _, head, data] = payload.peek()?;
+                (head & 0x80 != 0).then_some((head & 0x3F, data))
+            }
+            nal_type::AGGREGATE => {
+                let [_, _, _, _, first, second, data] = payload.peek()?;
+                Some((NalHeader([first, second]).nal_type(), data))
+            }
+            other => Some((other, payload.peek().map_or(0, |[_, _, data]: [u8; HEADER_LEN + 1]| data))),
+        }
+    }
+
+    /// True where a frame begins with this payload: units that stand before a picture, or its first slice
+    /// (`first_slice_segment_in_pic_flag`).
+    pub(super) fn begins_access_unit(payload: &Payload) -> bool {
+        first_nal(payload).is_some_and(|(kind, data)| match kind {
+            nal_type::VPS..=nal_type::DELIMITER | nal_type::PREFIX_SEI | 41..=44 => true,
+            0..nal_type::VPS => data & 0x80 != 0,
+            _ => false,
+        })
+    }
+
+    /// Whether a frame of these payloads can be decoded without others, and whether none needs it.
+    pub(super) fn kind(payloads: &[&Payload]) -> (bool, bool) {
+        let (mut independent, mut reference) = (false, false);
+        for kind in payloads.iter().flat_map(|payload| types(payload)) {
+            independent |=
+                nal_type::is_random_access(kind) || (nal_type::VPS..=nal_type::PPS).contains(&kind);
+            reference |= kind < nal_type::VPS && !nal_type::is_non_reference(kind);
+        }
+        (independent, !independent && !reference)
+    }
+
+    /// The types of the NAL units of which something is in this payload.
+    fn types(payload: &Payload) -> Vec<u8> {
+        match payload.peek().map(|head| NalHeader(head).nal_type()) {
+            Some(nal_type::FRAGMENT) => payload.peek().map(|[_, _, head]| head & 0x3F).into_iter().collect(),
+            Some(nal_type::AGGREGATE) => {
+                let mut octets = Vec::with_capacity(payload.len());
+                payload.write(&mut octets);
+                match h265::Payload::parse(&octets) {
+                    Ok(h265::Payload::Aggregate(units)) => {
+                        units.units().filter_map(NalHeader::of).map(NalHeader::nal_type).collect()
+                    }
+                    _ => Vec::new(),
+                }
+            }
+            other => other.into_iter().collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    fn payload(octets: &'static [u8]) -> Payload {
+        Payload::from(Bytes::from_static(octets))
+    }
+
+    #[test]
+    fn frames_of_h265() {
+        let syntax = FrameSyntax::of(Format::H265).unwrap();
+        // An aggregate of a video parameter set and a sequence parameter set, an IDR slice, its last fragment.
+        let sets = payload(&[0x60, 1, 0, 3, 0x40, 1, 0x0C, 0, 3, 0x42, 1, 1]);
+        let [begin, end] = [payload(&[0x62, 1, 0x93, 0xAF]), payload(&[0x62, 1, 0x53, 0xAF])];
+        assert_eq!((syntax.kind)(&[&sets, &begin, &end]), (true, false));
+        assert!((syntax.begins)(&sets) && (syntax.begins)(&begin) && !(syntax.begins)(&end));
+        // TRAIL_R, TRAIL_N, and TRAIL_N whose slice is not the first.
+        let [trail, unused, second] =
+            [payload(&[2, 1, 0x80]), payload(&[0, 1, 0x80]), payload(&[0, 1, 0x40])];
+        assert_eq!((syntax.kind)(&[&trail]), (false, false));
+        assert_eq!((syntax.kind)(&[&unused, &second]), (false, true));
+        assert!((syntax.begins)(&unused) && !(syntax.begins)(&second));
+        // A delimiter and a reference in one aggregate.
+        assert_eq!(
+            (syntax.kind)(&[&payload(&[0x60, 1, 0, 3, 0x46, 1, 0x50, 0, 3, 2, 1, 0x80])]),
+            (false, false)
+        );
+    }
+}
