@@ -42,6 +42,7 @@
 //! | [`clip`] | the bundled clip |
 
 pub mod audio;
+mod av1;
 mod cells;
 pub mod clip;
 mod codec;

@@ -1,6 +1,6 @@
 //! Codecs of received video.
 
-use crate::decoder::{H265HeaderDecoder, HeaderDecoder, VideoDecoder};
+use crate::decoder::{Av1HeaderDecoder, H265HeaderDecoder, HeaderDecoder, VideoDecoder};
 use crate::h264;
 use crate::h265::SequenceParameters;
 use std::fmt;
@@ -13,6 +13,8 @@ pub enum VideoCodec {
     H264,
     /// ITU-T H.265, which is recorded and not decoded.
     H265,
+    /// AV1, which is recorded and not decoded.
+    Av1,
 }
 
 impl VideoCodec {
@@ -26,6 +28,7 @@ impl VideoCodec {
         match self {
             Self::H264 => Box::new(HeaderDecoder::new()),
             Self::H265 => Box::new(H265HeaderDecoder::default()),
+            Self::Av1 => Box::new(Av1HeaderDecoder::default()),
         }
     }
 
@@ -34,6 +37,8 @@ impl VideoCodec {
         match self {
             Self::H264 => h264::reorders(access_unit),
             Self::H265 => SequenceParameters::of(access_unit).map(|parameters| parameters.reorders),
+            // Each temporal unit has one frame that is shown.
+            Self::Av1 => Some(false),
         }
     }
 }
@@ -43,6 +48,7 @@ impl fmt::Display for VideoCodec {
         f.write_str(match self {
             Self::H264 => "H.264",
             Self::H265 => "H.265",
+            Self::Av1 => "AV1",
         })
     }
 }

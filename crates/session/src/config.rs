@@ -164,6 +164,8 @@ pub enum Format {
     Mp2t,
     /// H.265 access units in Annex B form; RFC 7798. It is received from other programs.
     H265,
+    /// AV1 temporal units, whose OBUs have sizes; AOM's payload format. It is received from other programs.
+    Av1,
 }
 
 /// What is kept together on one subflow of a controller that has several. A larger unit takes longer: it is captured at the

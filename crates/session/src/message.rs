@@ -135,6 +135,8 @@ pub mod payload_type {
     pub const OPUS: u8 = 111;
     /// H.265 (RFC 7798).
     pub const H265: u8 = 98;
+    /// AV1 (AOM's payload format).
+    pub const AV1: u8 = 100;
     /// Padding for probes; its payload is ignored.
     pub const PADDING: u8 = 99;
 
@@ -166,6 +168,7 @@ pub mod payload_type {
             crate::Format::Opus => OPUS,
             crate::Format::Mp2t => MP2T,
             crate::Format::H265 => H265,
+            crate::Format::Av1 => AV1,
         }
     }
 }

@@ -11,7 +11,7 @@ use seaway_units::{Bitrate, DataSize, Ecn, Probability, TimeDelta, Timestamp};
 use seaway_wire::rtcp::ccfb::{ArrivalOffset, Metric};
 use seaway_wire::rtcp::twcc::TwccWriter;
 use seaway_wire::rtcp::{self, Message, NackEntry, ReportBlock};
-use seaway_wire::{List, MicrosClock, NtpShort, NtpTime, h265, mpv, rtp, window};
+use seaway_wire::{List, MicrosClock, NtpShort, NtpTime, av1, h265, mpv, rtp, window};
 
 /// Every shorter packet, and packets with one octet changed.
 fn mistreat(bytes: &[u8], changes: &[(Index, u8)], exercise: impl Fn(&[u8])) {
@@ -269,6 +269,28 @@ proptest! {
         }
     }
 
+    /// Elements with their sizes, and the last without one.
+    #[test]
+    fn av1_payloads(elements in vec(vec(any::<u8>(), 1..120), 1..6), flags: u8, changes in changes()) {
+        let with_sizes = |count: usize| -> Vec<u8> {
+            let sized = |(element, index): (&Vec<u8>, usize)| {
+                let size = if index < count { vec![element.len() as u8] } else { Vec::new() };
+                [size, element.clone()].concat()
+            };
+            elements.iter().zip(0..).flat_map(sized).collect()
+        };
+        let flags = flags & if flags & 0x80 == 0 { 0x48 } else { 0xC0 };
+        let few = (elements.len() <= 3).then(|| (elements.len() as u8) << 4);
+        for count in [Some(0), few].into_iter().flatten() {
+            let sizes = if count == 0 { elements.len() } else { elements.len() - 1 };
+            let bytes = [vec![flags | count], with_sizes(sizes)].concat();
+            let payload = av1::Payload::parse(&bytes).unwrap();
+            prop_assert!(payload.elements().eq(elements.iter().map(Vec::as_slice)));
+            prop_assert_eq!(payload.begins_sequence, flags & 8 != 0);
+            mistreat(&bytes, &changes, exercise::av1_payload);
+        }
+    }
+
     /// Units together in an aggregate, and one of them in parts.
     #[test]
     fn h265_payloads(
@@ -329,6 +351,7 @@ proptest! {
         exercise::extension(&body);
         exercise::h264_payload(&body);
         exercise::h265_payload(&body);
+        exercise::av1_payload(&body);
         exercise::h264_stream(&body);
         exercise::mpeg_video(&body);
         exercise::window_transport(&body);

@@ -42,8 +42,8 @@ pub(crate) struct Arguments {
     /// repair; give the sender the same value. The default is 500 ms, and over the window transport 8 s from the first packet
     #[arg(help_heading = "Playing", long, value_name = "TIME")]
     latency: Option<TimeDelta>,
-    /// The session description (SDP) of a sender of plain RTP, as FFmpeg's -sdp_file writes it. Without it H.264, H.265 and
-    /// MPEG-TS are recognised by their packets. The address is that of SOURCE
+    /// The session description (SDP) of a sender of plain RTP, as FFmpeg's -sdp_file writes it. Without it H.264, H.265
+    /// and MPEG-TS are recognised by their packets. The address is that of SOURCE
     #[arg(help_heading = "Other senders", long, value_name = "FILE")]
     sdp: Option<String>,
     /// Read the stamp in the pictures of `send --stamp` and report the time from glass to glass. The clocks of both hosts agree: they

@@ -1,7 +1,7 @@
-//! Video that is recorded and not decoded: H.265 of others.
+//! Video that is recorded and not decoded: H.265 and AV1 of others.
 
 use super::plain_rtp::{SENT, assert_whole, ffmpeg, gstreamer};
-use super::process::{Live, free_port, has};
+use super::process::{Live, free_port, has, skip};
 use super::stream::{probed, receive};
 use serde_json::Value;
 use std::path::Path;
@@ -99,6 +99,48 @@ fn gstreamer_sends_h265() {
          ! udpsink host=127.0.0.1 port={port}"
     ));
     assert_whole("x265enc", record(folder.path(), port, &[], sender).0);
+}
+
+/// A sender of AV1, which FFmpeg packetises since version 8: that of PyAV, where Python finds it or `make tools` installed it. Its session
+/// description has the format and nothing else.
+fn av1_sender(folder: &Path, port: u16, prediction: &str) -> Option<Command> {
+    const TOOLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools/av");
+    const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/av1_sender.py");
+    let python = || {
+        let mut command = Command::new("python3");
+        command.env("PYTHONPATH", TOOLS);
+        command
+    };
+    let has_encoder = "import av, sys; sys.exit('libsvtav1' not in av.codecs_available)";
+    if !python().args(["-c", has_encoder]).output().is_ok_and(|output| output.status.success()) {
+        skip("Python has no module av with SVT-AV1");
+        return None;
+    }
+    let text = format!(
+        "v=0\no=- 0 0 IN IP4 127.0.0.1\ns=-\nc=IN IP4 127.0.0.1\nt=0 0\nm=video {port} RTP/AVP 96\na=rtpmap:96 AV1/90000\n"
+    );
+    std::fs::write(folder.join("clip.sdp"), text).unwrap();
+    let mut sender = python();
+    sender.args([SCRIPT, &port.to_string(), prediction]);
+    Some(sender)
+}
+
+#[test]
+fn ffmpeg_sends_av1_by_its_session_description() {
+    if !has("ffmpeg", "-version") || !has("ffprobe", "-version") {
+        return;
+    }
+    for (name, prediction) in [("earlier frames", "1"), ("later frames too", "2")] {
+        let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
+        let Some(sender) = av1_sender(folder.path(), port, prediction) else { return };
+        let (pictures, sample) = record(folder.path(), port, &["--sdp", "clip.sdp"], sender);
+        assert_whole(name, pictures);
+        assert_eq!(
+            (&sample["frames_displayed"], &sample["resolution"]),
+            (&Value::from(0), &Value::from("320x180"))
+        );
+        assert_eq!(tag(&folder.path().join("got.mp4")), "av01");
+    }
 }
 
 /// Without a recording and a decoder nothing comes of it: the command fails and gives the reason.

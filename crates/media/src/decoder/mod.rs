@@ -1,11 +1,13 @@
 //! Decoders: access units in, pictures out, or whether there would be one. Damaged pictures are not output.
 
+mod av1;
 mod continuity;
 mod h264;
 mod h265;
 mod headers;
 mod mpeg;
 
+pub(crate) use self::av1::Av1HeaderDecoder;
 pub use self::h264::{Concealment, H264Decoder};
 pub(crate) use self::h265::H265HeaderDecoder;
 pub use self::headers::HeaderDecoder;

@@ -116,7 +116,7 @@ fn stripe_of(octet: u8) -> Option<Stripe> {
 }
 
 fn format_of(octet: u8) -> Option<Format> {
-    [Format::Opaque, Format::H264, Format::Mpv, Format::Opus, Format::Mp2t, Format::H265]
+    [Format::Opaque, Format::H264, Format::Mpv, Format::Opus, Format::Mp2t, Format::H265, Format::Av1]
         .get(usize::from(octet))
         .copied()
 }

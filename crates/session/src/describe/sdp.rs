@@ -16,7 +16,8 @@ const LONGEST: usize = 1 << 16;
 /// Payload types are numbers of seven bits: a longer list names some twice.
 const PAYLOAD_TYPES: usize = 128;
 /// The formats that are received, by their names in descriptions.
-const FORMATS: [(&str, Format); 3] = [("H264", Format::H264), ("H265", Format::H265), ("MP2T", Format::Mp2t)];
+const FORMATS: [(&str, Format); 4] =
+    [("H264", Format::H264), ("H265", Format::H265), ("AV1", Format::Av1), ("MP2T", Format::Mp2t)];
 /// The header extension of transport-wide sequence numbers.
 const TRANSPORT_WIDE: &str = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
 
@@ -39,6 +40,7 @@ pub fn to_sdp(streams: &[StreamDescription], to: SocketAddr) -> String {
             Format::Mp2t => ("MP2T", "", String::new()),
             Format::H264 => ("H264", "", format!("a=fmtp:{payload_type} packetization-mode=1\r\n")),
             Format::H265 => ("H265", "", String::new()),
+            Format::Av1 => ("AV1", "", String::new()),
             Format::Mpv => ("MPV", "", String::new()),
             // Two channels by name, whatever the packets carry (RFC 7587 section 7).
             Format::Opus => ("opus", "/2", format!("a=fmtp:{payload_type} sprop-stereo=1\r\n")),
@@ -245,7 +247,7 @@ mod tests {
         assert!(refused("v=0\nm=audio 5004 RTP/AVP 0\n").contains("no video"));
         assert!(refused("v=0\nm=video 5004 RTP/SAVPF 96\n").contains("RTP/SAVPF"));
         let vp8 = "v=0\nm=video 5004 RTP/AVP 96\na=rtpmap:96 VP8/90000\n";
-        assert_eq!(refused(vp8), "video as VP8; expected H264 or H265 or MP2T");
+        assert_eq!(refused(vp8), "video as VP8; expected H264 or H265 or AV1 or MP2T");
         assert!(refused(&format!("v=0\n{}", "x".repeat(LONGEST))).contains("at most"));
     }
 
@@ -262,6 +264,15 @@ mod tests {
         assert_eq!(&video.parameter_sets[..], sets);
         assert!(of("sprop-max-don-diff=0").is_ok());
         assert!(of("sprop-max-don-diff=2").unwrap_err().contains("sprop-max-don-diff=2"));
+    }
+
+    #[test]
+    fn av1() {
+        let text =
+            "v=0\nm=video 5004 RTP/AVP 98\na=rtpmap:98 AV1/90000\na=fmtp:98 profile=0;level-idx=5;tier=0\n";
+        let video = text.parse::<PlainRtp>().unwrap().video.unwrap();
+        assert_eq!((video.format, video.payload_type, video.pli), (Format::Av1, 98, true));
+        assert!(video.parameter_sets.is_empty());
     }
 
     /// FFmpeg's has a name, GStreamer's may have none.

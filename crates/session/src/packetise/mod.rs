@@ -1,5 +1,6 @@
 //! Frames into payloads and back.
 
+mod av1;
 mod h264;
 mod h265;
 mod mpv;
@@ -51,6 +52,7 @@ pub(crate) fn join<'a>(
     match format {
         Format::H264 => h264::join(payloads).map(FrameData::Coded),
         Format::H265 => h265::join(payloads).map(FrameData::Coded),
+        Format::Av1 => av1::join(payloads).map(FrameData::Coded),
         Format::Mpv => mpv::join(payloads).map(FrameData::Coded),
         Format::Opus => opus::join(payloads),
         Format::Opaque | Format::Mp2t => {

@@ -18,6 +18,7 @@ impl FrameSyntax {
         match format {
             Format::H264 => Some(&Self { begins: h264::begins_access_unit, kind: h264::kind }),
             Format::H265 => Some(&Self { begins: h265::begins_access_unit, kind: h265::kind }),
+            Format::Av1 => Some(&Self { begins: av1::begins_temporal_unit, kind: av1::kind }),
             Format::Opaque | Format::Mpv | Format::Opus | Format::Mp2t => None,
         }
     }
@@ -146,6 +147,33 @@ mod h265 {
     }
 }
 
+/// OBUs of AOM's payload format.
+mod av1 {
+    use crate::payload::Payload;
+    use seaway_wire::av1::{self, Obu, obu_type};
+
+    /// True where a coded video sequence begins, or a temporal unit with its delimiter. After a loss only the first is of use.
+    pub(super) fn begins_temporal_unit(payload: &Payload) -> bool {
+        begins_with(payload, &[obu_type::SEQUENCE_HEADER, obu_type::TEMPORAL_DELIMITER])
+    }
+
+    /// Whether a frame of these payloads can be decoded without others. That none needs it does not show.
+    pub(super) fn kind(payloads: &[&Payload]) -> (bool, bool) {
+        (payloads.iter().any(|payload| begins_with(payload, &[obu_type::SEQUENCE_HEADER])), false)
+    }
+
+    /// Whether a coded video sequence begins with this payload, or an OBU of one of these types begins it.
+    fn begins_with(payload: &Payload, types: &[u8]) -> bool {
+        let mut octets = Vec::with_capacity(payload.len());
+        payload.write(&mut octets);
+        av1::Payload::parse(&octets).is_ok_and(|payload| {
+            let first = payload.elements().next().filter(|_| !payload.continues);
+            let obu_type = first.and_then(|element| Some(Obu::type_of(*element.first()?)));
+            payload.begins_sequence || obu_type.is_some_and(|obu_type| types.contains(&obu_type))
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,6 +181,20 @@ mod tests {
 
     fn payload(octets: &'static [u8]) -> Payload {
         Payload::from(Bytes::from_static(octets))
+    }
+
+    #[test]
+    fn frames_of_av1() {
+        let syntax = FrameSyntax::of(Format::Av1).unwrap();
+        // A key frame with N, one that begins with its sequence header alone, another frame, the end of one.
+        let [key, header, frame, end] =
+            [&[0x18, 0x30, 1][..], &[0x20, 2, 0x08, 1, 0x30, 1], &[0x10, 0x30, 0x40], &[0x90, 1]]
+                .map(payload);
+        assert_eq!((syntax.kind)(&[&key, &end]), (true, false));
+        assert_eq!((syntax.kind)(&[&header]), (true, false));
+        assert_eq!((syntax.kind)(&[&frame, &end]), (false, false));
+        assert!((syntax.begins)(&key) && (syntax.begins)(&header));
+        assert!(!(syntax.begins)(&frame) && !(syntax.begins)(&end));
     }
 
     #[test]

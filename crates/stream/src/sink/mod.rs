@@ -84,6 +84,7 @@ pub struct Played<'a> {
 pub(crate) fn video_codec<'a>(streams: impl IntoIterator<Item = &'a StreamDescription>) -> VideoCodec {
     match streams.into_iter().next().map(|stream| stream.format) {
         Some(Format::H265) => VideoCodec::H265,
+        Some(Format::Av1) => VideoCodec::Av1,
         _ => VideoCodec::H264,
     }
 }

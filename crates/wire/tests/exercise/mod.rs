@@ -10,7 +10,7 @@ use seaway_wire::extension::{
 };
 use seaway_wire::rtcp::twcc::TwccWriter;
 use seaway_wire::rtcp::{self, Ccfb, Message, Packet, Twcc, ccfb};
-use seaway_wire::{Error, h264, h265, mpv, opus, rtp, window};
+use seaway_wire::{Error, av1, h264, h265, mpv, opus, rtp, window};
 
 /// Writes with `emit` into a buffer of exactly `len` octets, and shows that one octet less is refused.
 pub(crate) fn emitted(len: usize, emit: impl Fn(&mut [u8]) -> Result<usize, Error>) -> Vec<u8> {
@@ -33,6 +33,7 @@ pub(crate) fn rtp(bytes: &[u8]) {
     }
     h264_payload(packet.payload);
     h265_payload(packet.payload);
+    av1_payload(packet.payload);
     opus_packet(packet.payload);
     mpeg_video(packet.payload);
 }
@@ -186,6 +187,21 @@ pub(crate) fn h265_payload(bytes: &[u8]) {
     let mut stream = Vec::new();
     payload.append_annex_b(&mut stream);
     assert!(stream.len() <= 4 * bytes.len() + 8);
+}
+
+/// An AV1 payload, and each of its elements as an OBU.
+pub(crate) fn av1_payload(bytes: &[u8]) {
+    let Ok(payload) = av1::Payload::parse(bytes) else { return };
+    let again = emitted(payload.buffer_len(), |buffer| payload.emit(buffer));
+    assert_eq!(av1::Payload::parse(&again), Ok(payload));
+    let octets: usize = payload.elements().map(<[u8]>::len).sum();
+    assert!(octets < bytes.len() && payload.elements().next().is_some());
+    for obu in payload.elements().filter_map(|element| av1::Obu::parse(element).ok()) {
+        let mut sized = Vec::new();
+        obu.append_sized(&mut sized);
+        let again = av1::Obu::parse(&sized).expect("it has its size");
+        assert_eq!((again.obu_type(), again.data), (obu.obu_type(), obu.data));
+    }
 }
 
 /// An Opus packet, which is a payload.

@@ -1,6 +1,7 @@
 //! The sample entry of video: the codec, the picture size, and the parameter sets of the decoder (ISO/IEC 14496-15).
 
 use super::{boxed, words};
+use crate::av1::{self, SequenceHeader};
 use crate::h264::{NalType, nal_units};
 use crate::h265::{self, SequenceParameters};
 use crate::{PictureSize, VideoCodec};
@@ -15,8 +16,16 @@ pub(super) struct Entry {
     pub(super) size: PictureSize,
     /// The box with the parameters of the decoder.
     configuration: Vec<u8>,
-    /// Parameter sets that stand in this entry and not in samples; `None` where all stand in the samples.
-    sets: Option<Vec<Vec<u8>>>,
+    samples: Samples,
+}
+
+/// How frames become samples.
+#[derive(Debug)]
+enum Samples {
+    /// NAL units behind their lengths, without these parameter sets, which stand in the entry.
+    NalUnits(Vec<Vec<u8>>),
+    /// As they are.
+    Obus,
 }
 
 impl Entry {
@@ -25,6 +34,7 @@ impl Entry {
         match codec {
             VideoCodec::H264 => Self::of_h264(key_frame, size),
             VideoCodec::H265 => Self::of_h265(key_frame, size),
+            VideoCodec::Av1 => Self::of_av1(key_frame, size),
         }
     }
 
@@ -39,7 +49,7 @@ impl Entry {
             out.push(1);
             append_set(out, picture);
         });
-        Some(Self { kind: b"avc3", size, configuration, sets: None })
+        Some(Self { kind: b"avc3", size, configuration, samples: Samples::NalUnits(Vec::new()) })
     }
 
     /// Parameter sets stand in the entry (`hvc1`), which players of Apple require. If others come later, samples have all from then on.
@@ -78,22 +88,43 @@ impl Entry {
             }
         });
         let sets = sets.into_iter().flat_map(|(_, units)| units).map(<[u8]>::to_vec).collect();
-        Some(Self { kind: b"hvc1", size, configuration, sets: Some(sets) })
+        Some(Self { kind: b"hvc1", size, configuration, samples: Samples::NalUnits(sets) })
     }
 
-    /// Appends an access unit (Annex B) as a sample: each NAL unit behind its length.
-    pub(super) fn append_sample(&mut self, access_unit: &[u8], data: &mut Vec<u8>) {
+    /// AOM, "AV1 Codec ISO Media File Format Binding": the sequence header stands in the entry and in the samples.
+    fn of_av1(key_frame: &[u8], size: PictureSize) -> Option<Self> {
+        let header = SequenceHeader::of(key_frame)?;
+        let mut configuration = Vec::new();
+        boxed(&mut configuration, b"av1C", |out| {
+            let flags = [
+                header.tier,
+                header.has_high_depth,
+                header.has_twelve_bits,
+                header.is_monochrome,
+                header.subsampling[0],
+                header.subsampling[1],
+            ];
+            let flags = flags.into_iter().fold(0, |flags, flag| flags << 1 | u8::from(flag));
+            // Marker and version; no delay of the presentation is known.
+            out.extend([0x81, header.profile << 5 | header.level, flags << 2 | header.chroma_position, 0]);
+            out.extend(av1::sequence_header(key_frame).map_or(&[][..], |obu| obu.whole));
+        });
+        Some(Self { kind: b"av01", size, configuration, samples: Samples::Obus })
+    }
+
+    /// Appends a frame as a sample.
+    pub(super) fn append_sample(&mut self, frame: &[u8], data: &mut Vec<u8>) {
+        let Samples::NalUnits(sets) = &mut self.samples else { return data.extend_from_slice(frame) };
         let is_set =
-            |unit: &&[u8]| matches!(h265::type_of(unit), Some(h265::nal_type::VPS..=h265::nal_type::PPS));
-        let is_known = |sets: &Vec<Vec<u8>>, unit: &[u8]| sets.iter().any(|set| set == unit);
-        let has_other =
-            |sets: &mut Vec<Vec<u8>>| nal_units(access_unit).filter(is_set).any(|unit| !is_known(sets, unit));
-        self.sets.take_if(has_other);
-        for unit in nal_units(access_unit) {
-            if !self.sets.as_ref().is_some_and(|sets| is_set(&unit) && is_known(sets, unit)) {
-                data.extend((unit.len() as u32).to_be_bytes());
-                data.extend_from_slice(unit);
-            }
+            |unit: &[u8]| matches!(h265::type_of(unit), Some(h265::nal_type::VPS..=h265::nal_type::PPS));
+        let is_known = |sets: &[Vec<u8>], unit: &[u8]| sets.iter().any(|set| set == unit);
+        if nal_units(frame).any(|unit| is_set(unit) && !is_known(sets, unit)) {
+            // Others: from now on all stand in the samples.
+            sets.clear();
+        }
+        for unit in nal_units(frame).filter(|unit| !is_known(sets, unit)) {
+            data.extend((unit.len() as u32).to_be_bytes());
+            data.extend_from_slice(unit);
         }
     }
 
