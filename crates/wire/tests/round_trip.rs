@@ -280,7 +280,7 @@ proptest! {
             elements.iter().zip(0..).flat_map(sized).collect()
         };
         let flags = flags & if flags & 0x80 == 0 { 0x48 } else { 0xC0 };
-        let few = (elements.len() <= 3).then(|| (elements.len() as u8) << 4);
+        let few = (elements.len() <= 3).then_some((elements.len() as u8) << 4);
         for count in [Some(0), few].into_iter().flatten() {
             let sizes = if count == 0 { elements.len() } else { elements.len() - 1 };
             let bytes = [vec![flags | count], with_sizes(sizes)].concat();
