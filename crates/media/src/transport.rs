@@ -180,11 +180,15 @@ impl TransportStream {
         let mut decoded = self.clock.time(dts);
         let reorder = of_ticks(signed(pts.wrapping_sub(dts)));
         let mut splitter = AccessUnitSplitter::default();
-        let mut units: Vec<_> = nal_units(&packet.payload).filter_map(|nal| splitter.push(nal)).collect();
-        units.extend(splitter.finish());
+        let (mut units, mut is_key) = (Vec::new(), false);
+        for nal in nal_units(&packet.payload) {
+            units.extend(splitter.push(nal).map(|data| (data, std::mem::take(&mut is_key))));
+            is_key |= begins(nal);
+        }
+        units.extend(splitter.finish().map(|data| (data, is_key)));
         self.pace.on_packet(self.clock.ticks, units.len() as u32);
-        for data in units {
-            let (key, follows_loss) = (is_key(&data), std::mem::take(&mut self.follows_loss));
+        for (data, key) in units {
+            let follows_loss = std::mem::take(&mut self.follows_loss);
             let shown = decoded + reorder;
             self.ready.push_back(TransportUnit { data, shown, decoded, stamp: pts, key, follows_loss });
             decoded += self.interval;
@@ -198,10 +202,9 @@ impl Default for TransportStream {
     }
 }
 
-/// Whether a decoder can begin with this access unit: an IDR picture, or one behind a sequence parameter set.
-fn is_key(access_unit: &[u8]) -> bool {
-    let begins = |nal| matches!(NalType::of(nal), Some(NalType::IdrSlice | NalType::SequenceParameters));
-    nal_units(access_unit).any(begins)
+/// Whether a decoder can begin with the access unit of this NAL unit: an IDR picture, or one behind a sequence parameter set.
+fn begins(nal: &[u8]) -> bool {
+    matches!(NalType::of(nal), Some(NalType::IdrSlice | NalType::SequenceParameters))
 }
 
 /// The decoding times of the first access units.

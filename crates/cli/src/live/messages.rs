@@ -48,6 +48,11 @@ pub(super) const fn feedback_name(kind: FeedbackKind) -> &'static str {
     }
 }
 
+/// Why a transport stream is not received, which has this.
+pub(super) fn without_h264(found: &str) -> String {
+    format!("a transport stream comes without H.264 video: it has {found}")
+}
+
 /// The message of a receiver's event, where there is one.
 pub(super) fn of_receiver(time: f64, event: &ReceiveEvent) -> Option<Live> {
     let of = |kind, what| Some(self::event(time, kind, what));
@@ -58,9 +63,7 @@ pub(super) fn of_receiver(time: f64, event: &ReceiveEvent) -> Option<Live> {
         ReceiveEvent::Connected(_) => of("receiver", "sender has the key".into()),
         ReceiveEvent::OtherKey(from) => of("receiver", format!("{from} has another key")),
         ReceiveEvent::SinkFailed(error) => of("receiver", format!("the recording has ended: {error}")),
-        ReceiveEvent::NotUnderstood(found) => {
-            of("receiver", format!("a transport stream without H.264 video: {found}"))
-        }
+        ReceiveEvent::NotUnderstood(found) => of("receiver", without_h264(found)),
         ReceiveEvent::NotDecoded(codec) => of("receiver", format!("there is no decoder for {codec}")),
         ReceiveEvent::SoundFailed(error) => of("receiver", format!("the sound is left out: {error}")),
         ReceiveEvent::Session(ReceiverEvent::FramesLost { frames, .. }) => {

@@ -196,9 +196,7 @@ impl Session {
                 self.on_not_understood(not_understood(payload_type));
             }
             ReceiveEvent::NotUnderstood(found) => {
-                self.on_not_understood(format!(
-                    "a transport stream comes without H.264 video: it has {found}"
-                ));
+                self.on_not_understood(messages::without_h264(&found));
             }
             ReceiveEvent::NotDecoded(codec) => {
                 note(&not_decoded(codec, self.is_recorded));
