@@ -74,6 +74,32 @@ fn gstreamer_sends_a_transport_stream() {
     }
 }
 
+/// Freezes while FFmpeg copies a transport stream with sound, which leaves in bursts of a third of a second.
+fn freezes_of_bursts(latency: &str) -> u64 {
+    let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
+    make_clip(folder.path(), "aac");
+    let mut receiver = receive(folder.path(), port, &["--stats", "json", "--latency", latency]);
+    receiver.wait_for("its start", |line| line["type"] == "sample");
+    let destination = format!("rtp://127.0.0.1:{port}");
+    let sender =
+        Live::start(ffmpeg(folder.path(), &format!("-re -i clip.ts -c copy -f rtp_mpegts {destination}")));
+    let all = receiver.wait_for("the pictures", |line| {
+        line["frames_displayed"].as_u64().is_some_and(|shown| shown > SENT * 9 / 10)
+    });
+    sender.kill();
+    receiver.finish();
+    all["freezes"].as_u64().unwrap()
+}
+
+#[test]
+fn an_uneven_multiplex_is_shown_evenly() {
+    if !has("ffmpeg", "-version") {
+        return;
+    }
+    let (even, uneven) = (freezes_of_bursts("500ms"), freezes_of_bursts("20ms"));
+    assert!(even <= 1 && uneven >= 5, "{even}, and {uneven} where the latency is less than a burst");
+}
+
 /// What the programme has is named, and the command fails.
 #[test]
 fn another_video_is_refused_with_its_name() {

@@ -4,13 +4,14 @@ use super::byte_buffer::ByteBuffer;
 use super::jitter_buffer::RepairState;
 use super::nack::{Found, NackList};
 use super::plain::PlainSource;
+use super::playout::PlayoutRule;
 use super::playout_rule;
 use super::reception::{ArrivalLog, Insertion};
 use super::recovery::Recovery;
 use super::reports::{SubflowEcho, TransportLog};
 use super::stream::ReceiveStream;
 use crate::clock::earlier;
-use crate::config::{Playout, ReceiverConfig};
+use crate::config::{Format, Playout, ReceiverConfig};
 use crate::describe::{SessionDescription, StreamDescription};
 use crate::event::{Events, Observer, ReceiverEvent};
 use crate::feedback::DepartureClock;
@@ -124,7 +125,9 @@ impl Session {
         let rule = playout_rule(config.playout);
         let streams = description.streams.iter().zip(0..);
         let stream = |(stream, id): (&StreamDescription, u8)| {
-            let stream = ReceiveStream::new(StreamId(id), *stream, rule);
+            // The pictures of a transport stream have times of their own, by which they wait.
+            let waits = rule.waits && stream.format != Format::Mp2t;
+            let stream = ReceiveStream::new(StreamId(id), *stream, PlayoutRule { waits, ..rule });
             match &plain {
                 Some(source) => stream.unmarked(source.video.parameter_sets.clone()),
                 None => stream,

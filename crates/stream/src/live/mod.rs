@@ -18,6 +18,7 @@ mod machine;
 mod playback;
 mod playout;
 mod programme;
+mod programme_playout;
 mod read_ahead;
 mod receiver;
 mod receiver_machine;

@@ -78,6 +78,8 @@ pub(super) struct Player {
     pub(super) delay: RelativeDelay,
     /// The sound of the present session, where it has some.
     pub(super) sound: Option<Sound>,
+    /// How long after they could be shown the pictures of transport streams are shown.
+    pub(super) latency: TimeDelta,
     /// Of a session that carries a transport stream.
     pub(super) programme: Option<Programme>,
     /// Losses of pictures in transport streams so far.
@@ -133,6 +135,7 @@ impl Player {
                     Err(RecvTimeoutError::Timeout) => {}
                     Err(RecvTimeoutError::Disconnected) => break,
                 }
+                self.play_programme(Programme::poll)?;
                 self.watch_age();
             }
             self.end_programme()?;
@@ -141,9 +144,11 @@ impl Player {
         })
     }
 
-    /// Waits for the next update, or until the picture on the screen is too old.
+    /// Waits for the next update, or until the picture on the screen is too old or a picture of the programme is due.
     fn next_update(&self) -> Result<ReceiverUpdate, RecvTimeoutError> {
-        match self.stale.as_ref().and_then(StaleDetector::poll_timeout) {
+        let stale = self.stale.as_ref().and_then(StaleDetector::poll_timeout);
+        let picture = self.programme.as_ref().and_then(Programme::poll_timeout);
+        match stale.into_iter().chain(picture).min() {
             None => self.frames.recv().map_err(RecvTimeoutError::from),
             Some(due) => {
                 let left = due.since(self.clock.now()).as_nanos().max(0) as u64;
@@ -163,15 +168,14 @@ impl Player {
         match update {
             ReceiverUpdate::Event(at, ReceiverEvent::SessionStarted(session)) => {
                 self.end_programme()?;
-                self.programme = Programme::of(&session);
+                self.programme = Programme::of(&session, self.latency);
                 // That of a transport stream begins with its programme.
                 if self.programme.is_none() {
                     self.begin(at, session)?;
                 }
             }
-            ReceiverUpdate::Event(at, ReceiverEvent::Frame(frame)) if self.programme.is_some() => {
+            ReceiverUpdate::Event(_, ReceiverEvent::Frame(frame)) if self.programme.is_some() => {
                 self.programme.iter_mut().for_each(|programme| programme.on_packets(&frame));
-                self.play_programme(at, Programme::poll)?;
             }
             ReceiverUpdate::Event(_, ReceiverEvent::FramesLost { .. }) if self.programme.is_some() => {
                 self.programme.iter_mut().for_each(Programme::on_loss);
@@ -226,10 +230,10 @@ impl Player {
     /// Plays the parts of the programme that `next` gives.
     fn play_programme(
         &mut self,
-        at: Timestamp,
-        next: impl Fn(&mut Programme) -> Option<Part>,
+        next: impl Fn(&mut Programme, Timestamp) -> Option<Part>,
     ) -> Result<(), Error> {
-        while let Some(part) = self.programme.as_mut().and_then(&next) {
+        let at = self.clock.now();
+        while let Some(part) = self.programme.as_mut().and_then(|programme| next(programme, at)) {
             match part {
                 Part::Begun(session) => self.begin(at, session)?,
                 Part::NoSound(error) => {
@@ -257,7 +261,7 @@ impl Player {
     /// Plays what the programme still holds.
     fn end_programme(&mut self) -> Result<(), Error> {
         self.programme.iter_mut().for_each(Programme::finish);
-        self.play_programme(self.clock.now(), Programme::poll_last)?;
+        self.play_programme(Programme::poll_last)?;
         self.programme = None;
         Ok(())
     }

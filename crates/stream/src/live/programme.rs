@@ -1,5 +1,6 @@
 //! The programme of a transport stream that is received: its pictures, and its sound as Opus.
 
+use super::programme_playout::PlayoutQueue;
 use super::sound::RATE;
 use crate::Error;
 use bytes::Bytes;
@@ -15,8 +16,8 @@ use std::time::Duration;
 /// The stream of the pictures, and that of the sound.
 const PICTURES: StreamId = StreamId(0);
 const SOUND: StreamId = StreamId(1);
-/// Packets of sound that wait to be played: some seconds.
-const MOST_WAITING: usize = 256;
+/// Packets of sound that wait to be played: more than the longest latency.
+const MOST_WAITING: usize = 1024;
 /// The sound of the last pictures comes so much later at most: FFmpeg decodes it.
 const LAST_SOUND: Duration = Duration::from_secs(1);
 /// The first access unit on the clock of the sender, whose origin is not known: sound may begin before it.
@@ -43,8 +44,12 @@ pub(super) struct Programme {
     session: SessionDescription,
     has_begun: bool,
     is_refused: bool,
+    /// A picture was shown.
+    has_shown: bool,
     sound: Option<Receiver<ReceivedFrame>>,
     no_sound: Option<Error>,
+    /// Pictures, and what was lost between them, before they are shown.
+    pictures: PlayoutQueue<Part>,
     /// Times at which the packets came of which the last one gave the present pictures.
     arrival: Arrival,
 }
@@ -53,21 +58,23 @@ pub(super) struct Programme {
 struct Arrival {
     first: Timestamp,
     completed: Timestamp,
-    due: Timestamp,
 }
 
 impl Programme {
-    /// The programme of a session that carries a transport stream; `None` for another session.
-    pub(super) fn of(session: &SessionDescription) -> Option<Self> {
+    /// The programme of a session that carries a transport stream; `None` for another session. Pictures are shown the latency after they
+    /// could be, at the pace of their time stamps.
+    pub(super) fn of(session: &SessionDescription, latency: TimeDelta) -> Option<Self> {
         let is_it = session.streams.first().is_some_and(|stream| stream.format == Format::Mp2t);
-        let never = Arrival { first: Timestamp::ZERO, completed: Timestamp::ZERO, due: Timestamp::ZERO };
+        let never = Arrival { first: Timestamp::ZERO, completed: Timestamp::ZERO };
         is_it.then(|| Self {
             stream: TransportStream::new(),
             session: session.clone(),
             has_begun: false,
             is_refused: false,
+            has_shown: false,
             sound: None,
             no_sound: None,
+            pictures: PlayoutQueue::new(latency),
             arrival: never,
         })
     }
@@ -75,8 +82,7 @@ impl Programme {
     /// The next transport packets.
     pub(super) fn on_packets(&mut self, packets: &ReceivedFrame) {
         let FrameData::Coded(octets) = &packets.data else { return self.on_loss() };
-        let ReceivedFrame { first_arrival, completed, due, .. } = *packets;
-        self.arrival = Arrival { first: first_arrival, completed, due };
+        self.arrival = Arrival { first: packets.first_arrival, completed: packets.completed };
         self.stream.push(octets);
     }
 
@@ -90,8 +96,13 @@ impl Programme {
         self.stream.break_off();
     }
 
-    /// The next part that is there.
-    pub(super) fn poll(&mut self) -> Option<Part> {
+    /// When the next picture is due, of those that are there.
+    pub(super) fn poll_timeout(&self) -> Option<Timestamp> {
+        self.pictures.poll_timeout()
+    }
+
+    /// The next part that is due.
+    pub(super) fn poll(&mut self, now: Timestamp) -> Option<Part> {
         if let Some(found) = self.stream.others().filter(|_| !self.is_refused) {
             self.is_refused = true;
             return Some(Part::NotUnderstood(found));
@@ -102,18 +113,35 @@ impl Programme {
         if !self.has_begun {
             return self.begin();
         }
-        if let Some(sound) = self.sound.as_ref().and_then(|sound| sound.try_recv().ok()) {
+        // Before the first picture sound has no place.
+        if let Some(sound) =
+            self.sound.as_ref().filter(|_| self.has_shown).and_then(|sound| sound.try_recv().ok())
+        {
             return Some(Part::Sound(sound));
         }
-        if self.stream.take_loss() {
-            return Some(Part::Lost);
-        }
-        self.stream.poll().map(|unit| Part::Picture(self.picture(unit)))
+        self.take_pictures();
+        let part = self.pictures.poll(now);
+        self.has_shown |= matches!(part, Some(Part::Picture(_)));
+        part
     }
 
-    /// The last sound, once the stream has ended; `None` where there is no more.
-    pub(super) fn poll_last(&mut self) -> Option<Part> {
-        self.poll().or_else(|| self.sound.as_ref()?.recv_timeout(LAST_SOUND).ok().map(Part::Sound))
+    /// What came waits for its time.
+    fn take_pictures(&mut self) {
+        loop {
+            if self.stream.take_loss() {
+                self.pictures.push_before_next(Part::Lost);
+            }
+            let Some(unit) = self.stream.poll() else { return };
+            let (arrival, decoded, octets) = (self.arrival, unit.decoded, unit.data.len());
+            let picture = |due| Part::Picture(picture(unit, arrival, due));
+            self.pictures.push(arrival.completed, decoded, octets, picture);
+        }
+    }
+
+    /// What is left once the stream has ended, due or not; `None` where there is no more.
+    pub(super) fn poll_last(&mut self, now: Timestamp) -> Option<Part> {
+        let part = self.poll(now).or_else(|| self.pictures.poll_early());
+        part.or_else(|| self.sound.as_ref()?.recv_timeout(LAST_SOUND).ok().map(Part::Sound))
     }
 
     /// The programme begins with its first picture.
@@ -129,19 +157,18 @@ impl Programme {
         let streams = std::iter::once(StreamDescription::video(Format::H264)).chain(sound).collect();
         Some(Part::Begun(SessionDescription { streams, ..self.session.clone() }))
     }
+}
 
-    fn picture(&self, unit: TransportUnit) -> ReceivedFrame {
-        let Arrival { first, completed, due } = self.arrival;
-        ReceivedFrame {
-            stream: PICTURES,
-            timestamp: unit.stamp as u32,
-            captured: Some(remote(unit.shown)),
-            kind: if unit.key { FrameKind::Key } else { FrameKind::Reference },
-            data: FrameData::Coded(unit.data.into()),
-            first_arrival: first,
-            completed,
-            due,
-        }
+fn picture(unit: TransportUnit, arrival: Arrival, due: Timestamp) -> ReceivedFrame {
+    ReceivedFrame {
+        stream: PICTURES,
+        timestamp: unit.stamp as u32,
+        captured: Some(remote(unit.shown)),
+        kind: if unit.key { FrameKind::Key } else { FrameKind::Reference },
+        data: FrameData::Coded(unit.data.into()),
+        first_arrival: arrival.first,
+        completed: arrival.completed,
+        due,
     }
 }
 

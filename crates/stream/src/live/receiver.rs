@@ -184,7 +184,9 @@ impl ReceiverBuilder {
         } else {
             self.add_rtp(runtime, socket, queue, received)?;
         }
-        let Self { window, decoding, references, reads_stamps, stale_after, mut sinks, browser, .. } = self;
+        let Self {
+            window, decoding, references, reads_stamps, stale_after, mut sinks, browser, latency, ..
+        } = self;
         if let Some(track) = browser {
             sinks.push(Box::new(TranscodedTrack::new(track, !window)));
         }
@@ -204,6 +206,7 @@ impl ReceiverBuilder {
             reads_stamps,
             delay: RelativeDelay::default(),
             sound: None,
+            latency,
             programme: None,
             programme_losses: 0,
             given: clock.now(),
