@@ -1,6 +1,6 @@
 //! The outputs of a controller: its target and its allowance.
 
-use crate::packet::ProbeId;
+use crate::packet::{ProbeId, Subflow};
 use seaway_units::{Bitrate, DataSize, Probability, TimeDelta};
 
 /// What one subflow may send.
@@ -47,6 +47,8 @@ impl Target {
 pub struct Probe {
     /// Its name in [`SentPacket::probe`](crate::SentPacket::probe).
     pub id: ProbeId,
+    /// The connection it is sent by.
+    pub subflow: Subflow,
     /// The rate to send it at.
     pub rate: Bitrate,
     /// At least this much in all.

@@ -5,7 +5,7 @@ use crate::decision::{Decision, DecisionLog, Gauge};
 use crate::feedback::Feedback;
 use crate::packet::{Marking, SentPacket, Subflow};
 use crate::signal::LocalSignal;
-use seaway_units::Timestamp;
+use seaway_units::{Bitrate, Timestamp};
 use std::fmt;
 
 /// Decides how much may be sent. Only [`on_feedback`](Self::on_feedback) and [`target`](Self::target) have no default.
@@ -52,6 +52,15 @@ pub trait RateController: fmt::Debug + Send + Sync {
     }
     /// What media and its repair may use together.
     fn target(&self) -> Target;
+    /// A lane of a bonded session is up, so that media leaves by it, or no more: what `subflow` may send counts in the
+    /// [target](Self::target) where it is up.
+    fn on_lane(&mut self, _now: Timestamp, _subflow: Subflow, _is_up: bool) {}
+
+    /// The part of the target that `subflow` has: an equal one, where nothing else is said.
+    fn target_of(&self, _subflow: Subflow) -> Bitrate {
+        self.target().rate / u64::from(self.subflows().max(1))
+    }
+
     /// The present phase in a word or two: `"slow start"`.
     fn phase(&self) -> &'static str {
         "running"

@@ -43,6 +43,7 @@ mod feedback_source;
 mod fixed;
 pub mod gcc;
 mod info;
+mod lanes;
 pub mod lda;
 pub mod multfrc;
 pub mod nada;
@@ -67,6 +68,7 @@ pub use feedback::{BufferLevel, Congestion, Fate, Feedback, PacketReport, PeerRe
 pub use feedback_source::{Arrival, FeedbackSource};
 pub use fixed::{Fixed, PeriodicFeedback};
 pub use info::{ControllerInfo, ControllerPair, FlowConfig, Kind, Requirements, WeightOption, pair};
+pub use lanes::MOST_LANES;
 pub use options::{
     FEEDBACK_INTERVAL, OptionError, OptionGroup, OptionInfo, OptionTable, Options, Setter, Value, nearest,
 };

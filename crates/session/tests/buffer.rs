@@ -204,8 +204,13 @@ impl RateController for Prober {
 
 #[test]
 fn padding_fills_a_probe_at_its_rate() {
-    let probe =
-        Probe { id: ProbeId(9), rate: Bitrate::from_mbps(2), size: DataSize::from_bytes(10_000), packets: 5 };
+    let probe = Probe {
+        id: ProbeId(9),
+        subflow: Subflow(0),
+        rate: Bitrate::from_mbps(2),
+        size: DataSize::from_bytes(10_000),
+        packets: 5,
+    };
     let controller = Box::new(Prober { probe: Some(probe), probed: 0 });
     let sender =
         Sender::with_controller(Timestamp::ZERO, config("fixed"), controller, Box::new(Direct::new()))

@@ -333,7 +333,7 @@ impl From<Allowance> for SeawayAllowance {
 }
 
 impl From<Probe> for SeawayProbe {
-    fn from(Probe { id, rate, size, packets }: Probe) -> Self {
+    fn from(Probe { id, rate, size, packets, .. }: Probe) -> Self {
         Self {
             struct_size: size_in::<Self>(),
             id: id.0,

@@ -1,7 +1,7 @@
 //! When to probe, and how fast (libwebrtc).
 
 use crate::allowance::Probe;
-use crate::packet::ProbeId;
+use crate::packet::{ProbeId, Subflow};
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 /// Requests probes: at the start, while they find more, in application-limited regions and after a drop.
@@ -139,6 +139,7 @@ impl ProbeController {
         self.next_id = self.next_id.wrapping_add(1);
         Some(Probe {
             id,
+            subflow: Subflow(0),
             rate: Bitrate::from_bps_f64(rate),
             size: DataSize::from_bytes((rate * SPAN / 8.0) as u64),
             packets: LEAST_PACKETS,

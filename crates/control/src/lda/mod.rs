@@ -25,7 +25,7 @@ use crate::info::{ControllerInfo, ControllerPair, FlowConfig, pair};
 use crate::no_feedback::NoFeedbackTimer;
 use crate::options;
 use crate::options::{FEEDBACK_INTERVAL, OptionTable, Options};
-use crate::packet::{ProbeId, SentPacket};
+use crate::packet::{ProbeId, SentPacket, Subflow};
 use crate::signal::LocalSignal;
 use crate::spec::SpecError;
 use bottleneck::Bottleneck;
@@ -291,7 +291,7 @@ impl RateController for LossDelay {
         self.probes = self.probes.wrapping_add(1);
         // At the access speed: whatever the first link carries.
         let size = self.config.packet * u64::from(packets);
-        Some(Probe { id, rate: Bitrate::MAX, size, packets })
+        Some(Probe { id, subflow: Subflow(0), rate: Bitrate::MAX, size, packets })
     }
 
     fn decision_log(&mut self) -> Option<&mut DecisionLog> {
