@@ -35,6 +35,9 @@ pub struct SenderConfig {
     pub streams: Vec<StreamConfig>,
     /// What is kept together on a subflow.
     pub stripe: Stripe,
+    /// Bonding: so many subflows take paths of their own, each with a controller, and a packet leaves by the one on which it is
+    /// expected to arrive first. 1: one path. It needs feedback with arrivals.
+    pub lanes: u8,
     /// How the receiver is to report.
     pub feedback: FeedbackFormat,
     /// Retransmission; `None`: requests are counted and not served.
@@ -77,6 +80,7 @@ impl SenderConfig {
             limits,
             streams: vec![StreamConfig::new(StreamDescription::video(format), limits.max)],
             stripe: Stripe::default(),
+            lanes: 1,
             feedback: FeedbackFormat::default(),
             repair: Some(RepairLimits::default()),
             adaptive: None,

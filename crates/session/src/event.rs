@@ -2,7 +2,8 @@
 
 use crate::describe::SessionDescription;
 use crate::frame::ReceivedFrame;
-use seaway_control::{Arrival, Decision, Feedback, SentPacket, Share, StreamId};
+use crate::send::LaneState;
+use seaway_control::{Arrival, Decision, Feedback, SentPacket, Share, StreamId, Subflow};
 use seaway_units::Timestamp;
 use std::collections::VecDeque;
 use std::fmt;
@@ -31,6 +32,13 @@ pub enum SenderEvent {
     },
     /// The controller changed its rate or its phase.
     Decision(Decision),
+    /// A lane of a bonded session is suspected, down, or up again.
+    Lane {
+        /// Which lane.
+        lane: Subflow,
+        /// Its state from now on.
+        state: LaneState,
+    },
     /// The first report of this kind came from a receiver that is none of this project.
     FeedbackFound {
         /// What the controller runs on from now.

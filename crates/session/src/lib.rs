@@ -94,6 +94,6 @@ pub use frame::{Frame, FrameData, FrameKind, ReceivedFrame};
 pub use message::{ControlData, Message, RtpPacket, TRANSPORT_SEQUENCE_ID, Transmit, payload_type};
 pub use payload::Payload;
 pub use receive::{BufferStatistics, Receiver};
-pub use send::{Pacer, Sender, Wake, WakeReason};
+pub use send::{LaneState, LaneStatistics, Pacer, Sender, Wake, WakeReason};
 pub use source_id::SourceId;
 pub use statistics::*;

@@ -18,6 +18,7 @@ fn description() -> SessionDescription {
         packet: DataSize::from_bytes(65_535),
         feedback: FeedbackFormat::Native,
         stripe: Stripe::Packet,
+        lanes: false,
         fec: true,
         streams: vec![StreamDescription::video(Format::Opaque); 8],
     }

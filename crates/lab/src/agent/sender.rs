@@ -319,6 +319,7 @@ impl MediaSender {
                 }
             }
             SenderEvent::FramesDropped { .. }
+            | SenderEvent::Lane { .. }
             | SenderEvent::FeedbackFound { .. }
             | SenderEvent::PeerAppeared { .. }
             | SenderEvent::PeerLeft { .. } => {}

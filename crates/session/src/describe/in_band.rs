@@ -3,12 +3,12 @@
 //!
 //! ```text
 //!  0                   1                   2                   3
-//! |  version = 1  | feedback      | ECN |F| stripe|  streams n    |
+//! |  version = 1  | feedback      |0|L|ECN|F| stripe|  streams n  |
 //! |  packet size                  |  length of the control text   |
 //! |  one octet a stream; then the control text; then four octets for each stream with a clock of its own; zeros |
 //! ```
 //!
-//! F says that repair packets of forward error correction may come. A stream's octet holds its format, 0x40 for audio, and 0x80 where its payload type or clock rate are not those of
+//! L says that the subflows are lanes of a bonded session, F that repair packets of forward error correction may come. A stream's octet holds its format, 0x40 for audio, and 0x80 where its payload type or clock rate are not those of
 //! video in that format: then four octets follow behind the control text, the payload type and the clock rate.
 
 use super::{MediaKind, SessionDescription, StreamDescription};
@@ -25,6 +25,7 @@ const HEAD_LEN: usize = 8;
 const LONGEST: usize = 512;
 const FEC: u8 = 0x08;
 const STRIPE: u8 = 0x07;
+const LANES: u8 = 0x40;
 const AUDIO: u8 = 0x40;
 const OWN_CLOCK: u8 = 0x80;
 const CLOCK_LEN: usize = 4;
@@ -37,7 +38,8 @@ impl SessionDescription {
         let packet = u16::try_from(self.packet.as_bytes()).unwrap_or(u16::MAX);
         let mut data = Vec::with_capacity(HEAD_LEN + self.streams.len() + text.len());
         let fec = if self.fec { FEC } else { 0 };
-        data.extend([VERSION, self.feedback as u8, self.ecn.bits() << 4 | fec | self.stripe as u8]);
+        let lanes = if self.lanes { LANES } else { 0 };
+        data.extend([VERSION, self.feedback as u8, lanes | self.ecn.bits() << 4 | fec | self.stripe as u8]);
         data.push(self.streams.len() as u8);
         data.extend(packet.to_be_bytes());
         data.extend((text.len() as u16).to_be_bytes());
@@ -75,10 +77,11 @@ impl SessionDescription {
         Some(Self {
             session: app.ssrc,
             control: std::str::from_utf8(text).ok()?.parse().ok()?,
-            ecn: Ecn::from_bits(head[2] >> 4),
+            ecn: Ecn::from_bits(head[2] >> 4 & 3),
             packet: DataSize::from_bytes(u16::from_be_bytes([head[4], head[5]]).into()),
             feedback: feedback_of(head[1])?,
             stripe: stripe_of(head[2] & STRIPE)?,
+            lanes: head[2] & LANES != 0,
             fec: head[2] & FEC != 0,
             streams,
         })
@@ -135,6 +138,7 @@ mod tests {
             packet: DataSize::from_bytes(1200),
             feedback: FeedbackFormat::Twcc,
             stripe: Stripe::Frame,
+            lanes: true,
             fec: true,
             streams: vec![
                 StreamDescription::video(Format::H264),

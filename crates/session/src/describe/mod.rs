@@ -31,6 +31,8 @@ pub struct SessionDescription {
     pub feedback: FeedbackFormat,
     /// What is kept together on a subflow.
     pub stripe: Stripe,
+    /// The subflows are lanes: paths of their own, each with a controller.
+    pub lanes: bool,
     /// Repair packets of forward error correction may come.
     pub fec: bool,
     /// The streams; stream n is the n-th.

@@ -369,13 +369,14 @@ impl SendHistory {
     pub(super) fn detect_losses(
         &mut self,
         now: Timestamp,
-        times: LossTimes,
+        times_of: impl Fn(usize) -> LossTimes,
         reports: &mut Vec<PacketReport>,
     ) {
         if !self.detects_loss {
             return;
         }
-        for subflow in &mut self.subflows {
+        for (index, subflow) in self.subflows.iter_mut().enumerate() {
+            let times = times_of(index);
             let [newest, .., certain] = subflow.received;
             let reorder_over = subflow.reported_at + times.reorder <= now;
             let mut all_resolved = true;
@@ -406,17 +407,32 @@ impl SendHistory {
         }
     }
 
+    /// When the first packet of a subflow left that the next report should name: the one behind the newest that was reported.
+    pub(crate) fn next_reported(&self, subflow: Subflow) -> Option<Timestamp> {
+        let subflow = self.subflows.get(usize::from(subflow.0))?;
+        let next = subflow.received[0].map_or(0, |newest| newest + 1).max(subflow.cursor);
+        self.sent_at(subflow.log.get(next)?)
+    }
+
+    /// The packets of a subflow that are outstanding, the oldest first.
+    pub(crate) fn outstanding(&self, subflow: Subflow) -> impl Iterator<Item = (PacketId, Timestamp)> + '_ {
+        let is_open =
+            move |record: &&Record| record.packet.subflow == subflow && record.state == State::Outstanding;
+        self.records.iter().filter(is_open).map(|record| (record.packet.id, record.sent))
+    }
+
     /// When [`Self::detect_losses`] will declare one lost if nothing is reported until then.
-    pub(super) fn next_loss(&self, times: LossTimes) -> Option<Timestamp> {
+    pub(super) fn next_loss(&self, times_of: impl Fn(usize) -> LossTimes) -> Option<Timestamp> {
         if !self.detects_loss {
             return None;
         }
-        let of_subflow = |subflow: &SubflowLog| {
+        let of_subflow = |(index, subflow): (usize, &SubflowLog)| {
+            let times = times_of(index);
             let silence = subflow.cursor_sent? + times.silence;
             let overtaken = subflow.received[0].is_some_and(|newest| subflow.cursor < newest);
             Some(if overtaken { silence.min(subflow.reported_at + times.reorder) } else { silence })
         };
-        self.subflows.iter().filter_map(of_subflow).min()
+        self.subflows.iter().enumerate().filter_map(of_subflow).min()
     }
 }
 
@@ -455,7 +471,7 @@ mod tests {
 
     fn lost(history: &mut SendHistory, now: Timestamp) -> Vec<u64> {
         let mut reports = Vec::new();
-        history.detect_losses(now, TIMES, &mut reports);
+        history.detect_losses(now, |_| TIMES, &mut reports);
         reports.iter().map(|report| report.packet.id.0).collect()
     }
 
@@ -476,12 +492,12 @@ mod tests {
         assert!(lost(&mut history, at(20)).is_empty());
         received(&mut history, at(21), PacketId(5));
         assert_eq!(lost(&mut history, at(21)), [0, 1]);
-        assert_eq!(history.next_loss(TIMES), Some(at(71)));
+        assert_eq!(history.next_loss(|_| TIMES), Some(at(71)));
         assert!(lost(&mut history, at(70)).is_empty());
         assert_eq!(lost(&mut history, at(71)), [3], "overtaken for 50 ms");
-        assert_eq!(history.next_loss(TIMES), Some(at(1006)), "nothing later than 6 was reported");
+        assert_eq!(history.next_loss(|_| TIMES), Some(at(1006)), "nothing later than 6 was reported");
         assert_eq!(lost(&mut history, at(1009)), [6, 7, 8, 9]);
-        assert_eq!(history.next_loss(TIMES), None);
+        assert_eq!(history.next_loss(|_| TIMES), None);
         let late = received(&mut history, at(1010), PacketId(3));
         assert!(matches!(late, (Match::New, Some(PacketReport { fate: Fate::Late { .. }, .. }))));
         assert!(history.is_received(PacketId(3)) && !history.is_received(PacketId(6)));
@@ -547,7 +563,7 @@ mod tests {
                 match step {
                     0 | 1 => { send(&mut history, now, step); }
                     2 => { history.on_received(now, PacketId(id), None, Ecn::NotEct, &mut reports); }
-                    _ => history.detect_losses(now, TIMES, &mut reports),
+                    _ => history.detect_losses(now, |_| TIMES, &mut reports),
                 }
                 for subflow in &history.subflows {
                     let sent = subflow.log.get(subflow.cursor).and_then(|id| history.sent_at(id));
@@ -562,12 +578,12 @@ mod tests {
                 }
             }
             let mut rest = Vec::new();
-            history.detect_losses(now + TIMES.silence, TIMES, &mut rest);
+            history.detect_losses(now + TIMES.silence, |_| TIMES, &mut rest);
             for report in rest {
                 prop_assert_eq!(fates.insert(report.packet.id, report.fate), None);
             }
             prop_assert_eq!(fates.len() as u64, history.next_id().0);
-            prop_assert_eq!(history.next_loss(TIMES), None);
+            prop_assert_eq!(history.next_loss(|_| TIMES), None);
         }
     }
 }

@@ -33,6 +33,8 @@ const SLOW_SILENCE: TimeDelta = TimeDelta::from_secs(12);
 pub struct FeedbackAdapter {
     pub(crate) history: SendHistory,
     round_trip: RoundTrip,
+    /// Those of the lanes, with their loss times, where the subflows are lanes.
+    lanes: Vec<LaneTimes>,
     /// The receiving half, where the peer reports nothing but arrivals.
     receiving_half: Option<Box<dyn FeedbackSource>>,
     /// Nothing but receiver reports may come, which are seconds apart.
@@ -48,6 +50,13 @@ pub struct FeedbackAdapter {
     requested: Vec<(Subflow, PacketId)>,
     subflows: Vec<SubflowFeedback>,
     counts: FateCounts,
+}
+
+/// What is known of a lane.
+#[derive(Debug, Clone, Copy)]
+struct LaneTimes {
+    round_trip: RoundTrip,
+    loss: LossTimes,
 }
 
 /// Packets by their reported fate.
@@ -101,6 +110,7 @@ impl FeedbackAdapter {
         Self {
             history: SendHistory::new(detects_loss),
             round_trip: RoundTrip::default(),
+            lanes: Vec::new(),
             receiving_half,
             has_slow_reports: false,
             first: PacketId(0),
@@ -112,6 +122,13 @@ impl FeedbackAdapter {
             subflows: Vec::new(),
             counts: FateCounts::default(),
         }
+    }
+
+    /// The subflows are so many lanes, of which each has a round-trip time of its own; up to 1 there are none.
+    pub(crate) fn with_lanes(mut self, count: u8) -> Self {
+        let lane = LaneTimes { round_trip: RoundTrip::default(), loss: self.loss_times };
+        self.lanes = vec![lane; if count > 1 { count.into() } else { 0 }];
+        self
     }
 
     /// Another controller takes over, which gets feedback on the packets that leave from now on.
@@ -240,6 +257,7 @@ impl FeedbackAdapter {
     /// The path changed: its round-trip time is not known.
     pub(crate) fn forget_round_trip(&mut self) {
         self.round_trip = RoundTrip::default();
+        self.lanes.iter_mut().for_each(|lane| lane.round_trip = RoundTrip::default());
         self.update_loss_times();
     }
 
@@ -270,7 +288,7 @@ impl FeedbackAdapter {
     /// When a packet will be declared lost if no feedback comes.
     #[inline]
     pub(crate) fn next_loss(&self) -> Option<Timestamp> {
-        self.history.next_loss(self.loss_times)
+        self.history.next_loss(|subflow| self.loss_times_of(subflow))
     }
 
     /// True where a packet is to be declared lost by now.
@@ -278,7 +296,24 @@ impl FeedbackAdapter {
         self.next_loss().is_some_and(|due| due <= now)
     }
 
+    /// The loss times of the subflow with this index.
+    fn loss_times_of(&self, subflow: usize) -> LossTimes {
+        self.lanes.get(subflow).map_or(self.loss_times, |lane| lane.loss)
+    }
+
+    /// The round-trip time of a subflow as its packets carry it.
+    #[inline]
+    pub(crate) fn rtt_on_wire(&self, subflow: Subflow) -> Option<TimeDelta> {
+        let lane = self.lanes.get(usize::from(subflow.0));
+        lane.map_or(&self.round_trip, |lane| &lane.round_trip).on_wire()
+    }
+
     fn update_loss_times(&mut self) {
+        // Each lane has reports of its own.
+        let interval = self.interval.mean * self.lanes.len().max(1) as i64;
+        for lane in &mut self.lanes {
+            lane.loss = LossTimes::new(interval, lane.round_trip.smoothed());
+        }
         self.loss_times = LossTimes::new(self.interval.mean, self.round_trip.smoothed());
         if self.has_slow_reports {
             self.loss_times.silence = SLOW_SILENCE;
@@ -287,7 +322,9 @@ impl FeedbackAdapter {
 
     /// Ends a message, or declares lost what is overdue without one: gives out the feedback subflow by subflow.
     pub fn deliver(&mut self, now: Timestamp, mut take: impl FnMut(&Feedback<'_>)) {
-        self.history.detect_losses(now, self.loss_times, &mut self.reports);
+        let (lanes, shared) = (&self.lanes, self.loss_times);
+        let times = |subflow: usize| lanes.get(subflow).map_or(shared, |lane| lane.loss);
+        self.history.detect_losses(now, times, &mut self.reports);
         let mut reports = std::mem::take(&mut self.reports);
         let mut requested = std::mem::take(&mut self.requested);
         self.counts.add(&reports);
@@ -312,6 +349,9 @@ impl FeedbackAdapter {
                 of_subflow(&requested, subflow, |(subflow, _)| *subflow).iter().map(|(_, id)| *id).collect();
             let sample = echoed_rtt.or_else(|| self.rtt_of(newest?, packets));
             let rtt = sample.and_then(|sample| self.round_trip.on_sample(sample));
+            if let Some((lane, rtt)) = self.lanes.get_mut(usize::from(subflow.0)).zip(rtt) {
+                lane.round_trip.on_sample(rtt);
+            }
             take(&Feedback { subflow, rtt, packets, requested: &requested, peer });
         }
         self.update_loss_times();
@@ -345,13 +385,13 @@ impl FeedbackAdapter {
             })
             .collect();
         arrivals.sort_by_key(|(at, report, _)| (*at, report.packet.id));
-        let rtt = self.round_trip.on_wire();
         let mut peer_now = None;
         for (at, report, ecn) in arrivals {
             let now = Timestamp::from_nanos(at.as_nanos());
             let HeaderFields { tag, ends_frame } = self.history.fields_of(report.packet.id);
             let SentPacket { subflow, sequence, size, .. } = report.packet;
             let sent = RemoteTimestamp::from_nanos(report.sent.as_nanos());
+            let rtt = self.rtt_on_wire(subflow);
             if source.poll_timeout().is_some_and(|due| due <= now) {
                 source.handle_timeout(now);
             }

@@ -26,7 +26,6 @@ use bytes::Bytes;
 use plain::{Arrived, Intake, PlainSource, Verdict};
 use playout::PlayoutRule;
 use reports::{Outbox, compound_head};
-use seaway_control::Subflow;
 use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
 use seaway_wire::rtcp::{self, App, Bye, SenderReport};
 use seaway_wire::{List, NtpTime};
@@ -212,10 +211,11 @@ impl Receiver {
         if let Some(session) = &mut self.session {
             session.build_reports(now, &self.config, &mut self.outbox, &mut self.statistics);
         }
-        *message = Message::Rtcp(self.outbox.pop()?);
+        let (subflow, octets) = self.outbox.pop()?;
+        *message = Message::Rtcp(octets);
         let size = self.config.overhead + DataSize::from_bytes(message.wire_len() as u64);
         self.statistics.feedback.add(size);
-        Some(Transmit { at: now, size, ecn: Ecn::NotEct, subflow: Subflow(0) })
+        Some(Transmit { at: now, size, ecn: Ecn::NotEct, subflow })
     }
 
     /// The next event that was not read.

@@ -167,6 +167,7 @@ impl PlainSource {
             packet: PACKET,
             feedback: feedback.unwrap_or(FeedbackFormat::Computed),
             stripe: Stripe::Packet,
+            lanes: false,
             fec: false,
             streams: vec![StreamDescription { clock_rate, ..StreamDescription::video(format) }],
         })

@@ -31,7 +31,9 @@ const WAITING: usize = 256;
 /// Reports that wait to leave.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
-    waiting: VecDeque<Bytes>,
+    waiting: VecDeque<(Subflow, Bytes)>,
+    /// The lane that the datagrams leave by.
+    lane: Subflow,
     /// The datagram being written.
     octets: Vec<u8>,
     /// What a datagram begins with where it must be a compound packet.
@@ -54,7 +56,7 @@ pub(super) struct SubflowEcho {
 impl Outbox {
     pub(super) fn push(&mut self, datagram: Bytes) {
         if self.waiting.len() < WAITING {
-            self.waiting.push_back(datagram);
+            self.waiting.push_back((self.lane, datagram));
         }
     }
 
@@ -62,7 +64,7 @@ impl Outbox {
         self.waiting.is_empty()
     }
 
-    pub(super) fn pop(&mut self) -> Option<Bytes> {
+    pub(super) fn pop(&mut self) -> Option<(Subflow, Bytes)> {
         self.waiting.pop_front()
     }
 
@@ -131,9 +133,34 @@ impl Session {
         }
         // Ends of this project agree on reduced-size RTCP (RFC 5506) by their in-band description.
         outbox.head = if self.is_plain() { compound_head(config, &[]) } else { Vec::new() };
+        let best = self.best_lane().0;
+        outbox.lane = best;
         if self.take_report_turn(now) {
             self.append_receiver_report(now, config, outbox);
         }
+        if self.description.lanes {
+            self.append_by_lane(now, config, outbox);
+            outbox.lane = best;
+        } else {
+            self.append_feedback(now, config, outbox);
+        }
+        self.append_requests(now, config.ssrc, outbox, statistics);
+        outbox.flush();
+    }
+
+    /// The report of each lane goes back by that lane: its round-trip time is the lane's, and it shows that the lane is up both ways.
+    fn append_by_lane(&mut self, now: Timestamp, config: &ReceiverConfig, outbox: &mut Outbox) {
+        for report in std::mem::take(&mut outbox.due) {
+            outbox.flush();
+            (outbox.lane, outbox.due) = (report.0, vec![report]);
+            self.append_feedback(now, config, outbox);
+        }
+        outbox.flush();
+        outbox.due.clear();
+    }
+
+    /// Feedback on the subflows that are due.
+    fn append_feedback(&mut self, now: Timestamp, config: &ReceiverConfig, outbox: &mut Outbox) {
         if !outbox.due.is_empty() {
             match self.description.feedback {
                 FeedbackFormat::Twcc => self.append_transport_feedback(config.ssrc, outbox),
@@ -145,8 +172,6 @@ impl Session {
                 FeedbackFormat::Computed => self.append_computed(now, config.ssrc, outbox),
             }
         }
-        self.append_requests(now, config.ssrc, outbox, statistics);
-        outbox.flush();
     }
 
     fn append_receiver_report(&mut self, now: Timestamp, config: &ReceiverConfig, outbox: &mut Outbox) {
@@ -422,7 +447,8 @@ mod tests {
         for number in 0..WAITING + 44 {
             outbox.push(Bytes::from(vec![0; number]));
         }
-        let waiting: Vec<_> = std::iter::from_fn(|| outbox.pop()).map(|datagram| datagram.len()).collect();
+        let waiting: Vec<_> =
+            std::iter::from_fn(|| outbox.pop()).map(|(_, datagram)| datagram.len()).collect();
         assert!(waiting.iter().copied().eq(0..WAITING), "the oldest: {waiting:?}");
         assert!(outbox.is_empty());
         outbox.push(Bytes::new());

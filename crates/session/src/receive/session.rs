@@ -20,7 +20,7 @@ use crate::source_id::SourceId;
 use crate::statistics::ReceiverStatistics;
 use crate::unwrap::SequenceUnwrapper;
 use seaway_control::{
-    Arrival, BufferLevel, FeedbackSource, FlowConfig, Registry, SpecError, StreamId, Subflow,
+    Arrival, BufferLevel, FeedbackSource, FlowConfig, MOST_LANES, Registry, SpecError, StreamId, Subflow,
 };
 use seaway_units::{DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use seaway_wire::NtpShort;
@@ -30,6 +30,9 @@ use seaway_wire::rtcp::SenderReport;
 const HELD: DataSize = DataSize::from_bytes(12 << 20);
 /// Between receiver reports.
 const REPORT_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
+
+/// A lane by which nothing came for so long, while others had packets, gets no requests.
+const LANE_SILENCE: TimeDelta = TimeDelta::from_millis(100);
 
 /// So long a missing packet of plain RTP may be on its way, where it cannot be requested: what links of several paths reorder.
 const REORDERING: TimeDelta = TimeDelta::from_millis(50);
@@ -104,6 +107,10 @@ pub(super) struct SubflowState {
     pub(super) echo: Option<SubflowEcho>,
     pub(super) received: u64,
     first: u64,
+    /// Of a lane: its sender's clock and round-trip time, and when its last packet came.
+    clock: DepartureClock,
+    rtt: Option<TimeDelta>,
+    arrived: Timestamp,
 }
 
 impl SubflowState {
@@ -293,8 +300,13 @@ impl Session {
         self.on_activity(at);
         statistics.received.add(size);
         statistics.ecn[usize::from(ecn.bits())] += 1;
-        self.rtt = control.rtt.or(self.rtt);
+        if !self.description.lanes {
+            self.rtt = control.rtt.or(self.rtt);
+        }
         let arrival = self.arrival(at, ecn, size, source, control, packet.marker);
+        if self.description.lanes {
+            self.rtt = self.best_lane().1.or(self.rtt);
+        }
         self.present = self.present.max(at);
         self.source.on_arrival(self.present, &arrival);
         if let Some(observer) = observer {
@@ -322,6 +334,16 @@ impl Session {
                 self.insert(at, source.stream, packet, statistics);
             }
         }
+    }
+
+    /// The quickest lane of those by which packets come, and its round-trip time. Without lanes the first subflow.
+    pub(super) fn best_lane(&self) -> (Subflow, Option<TimeDelta>) {
+        let newest = self.subflows.iter().map(|lane| lane.arrived).max().unwrap_or_default();
+        let lanes = self.subflows.iter().zip(0..).filter(|(lane, _)| lane.arrived + LANE_SILENCE > newest);
+        let quickest = lanes
+            .filter(|(lane, _)| self.description.lanes && lane.received > 0)
+            .min_by_key(|(lane, _)| lane.rtt.unwrap_or(TimeDelta::MAX));
+        quickest.map_or((Subflow(0), None), |(lane, index)| (Subflow(index), lane.rtt))
     }
 
     /// A link reports that the channel lost this packet.
@@ -392,17 +414,25 @@ impl Session {
         });
         let sequence = unwrap.next(number);
         subflow.received += 1;
+        subflow.arrived = subflow.arrived.max(at);
+        subflow.rtt = control.rtt.or(subflow.rtt);
         let is_newest = sequence == unwrap.highest();
         if is_newest {
             subflow.echo = Some(SubflowEcho { sent: control.sent, at });
         }
+        let sent = RemoteTimestamp::from_nanos(sent);
+        let sent = match self.description.lanes {
+            // Lanes differ in delay by more than packets of one path do.
+            true => subflow.clock.read(at, sent, subflow.rtt, is_newest),
+            false => self.clock.read(at, sent, self.rtt, is_newest),
+        };
         Arrival {
             subflow: source.subflow,
             sequence,
             size,
             ecn,
             tag: control.tag,
-            sent: self.clock.read(at, RemoteTimestamp::from_nanos(sent), self.rtt, is_newest),
+            sent,
             rtt: control.rtt,
             ends_frame: marker,
         }
@@ -635,7 +665,11 @@ fn receiving_half(
     registry: &Registry,
 ) -> Result<Box<dyn FeedbackSource>, SpecError> {
     let flow = FlowConfig { packet: description.packet, ecn: description.ecn };
-    registry.build(&description.control, flow).map(|(_, source)| source)
+    let pair = match description.lanes {
+        true => registry.build_lanes(&description.control, flow, MOST_LANES),
+        false => registry.build(&description.control, flow),
+    };
+    pair.map(|(_, source)| source)
 }
 
 impl SubflowEcho {

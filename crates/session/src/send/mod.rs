@@ -1,5 +1,6 @@
 //! The sending endpoint.
 
+mod lanes;
 mod numbering;
 mod pacer;
 mod packets;
@@ -14,6 +15,7 @@ mod rtcp;
 mod scheduler;
 mod setup;
 
+pub use lanes::{LaneState, LaneStatistics};
 pub use pacer::Pacer;
 
 use crate::clock::{MediaClock, earlier};
@@ -33,7 +35,7 @@ use pushback::Pushback;
 use queue::Arriving;
 use receiver_reports::ReceiverReports;
 use reception::Reception;
-use repair::RepairPolicy;
+use repair::{RepairPolicy, Service};
 use reports::Reports;
 use rtcp::Peer;
 use scheduler::{Scheduler, Transmission};
@@ -42,7 +44,7 @@ use seaway_control::{
 };
 use seaway_units::{Bitrate, DataSize, Probability, TimeDelta, Timestamp};
 use seaway_wire::Error;
-use setup::{flow_config, has_fec, receiving_half, writes_tags};
+use setup::{build_controller, has_fec, receiving_half, writes_tags};
 
 /// A source that uses less of the target is as if it had no more to send: controllers bound their rates by it.
 const LEAST_PART: f64 = 0.75;
@@ -96,6 +98,8 @@ pub struct Wake {
 pub enum WakeReason {
     /// A timer of the controller.
     Controller,
+    /// A lane is suspected.
+    Lane,
     /// A timer of the policy.
     Policy,
     /// A packet will be declared lost.
@@ -141,7 +145,7 @@ impl Sender {
         let mut statistics = self.statistics;
         let (counts, round_trip) = (self.feedback.counts(), self.feedback.round_trip());
         (statistics.received, statistics.lost, statistics.late) = (counts.received, counts.lost, counts.late);
-        statistics.rtt = round_trip.smoothed();
+        statistics.rtt = self.rtt();
         statistics.last_rtt = round_trip.last();
         statistics.min_rtt = round_trip.minimum();
         statistics.refused.overflow += self.events.dropped();
@@ -163,9 +167,18 @@ impl Sender {
         self.scheduler.queue.waiting()
     }
 
-    /// The smoothed round-trip time, `None` before the first sample.
+    /// The smoothed round-trip time, `None` before the first sample; of several lanes that of the quickest that is up.
     pub fn rtt(&self) -> Option<TimeDelta> {
-        self.feedback.round_trip().smoothed()
+        match &self.scheduler.lanes {
+            Some(lanes) => lanes.rtt(),
+            None => self.feedback.round_trip().smoothed(),
+        }
+    }
+
+    /// The lanes of a bonded session; empty where there are none.
+    pub fn lanes(&self) -> Vec<LaneStatistics> {
+        let rate = |subflow| self.controller.target_of(subflow);
+        self.scheduler.lanes.as_ref().map(|lanes| lanes.statistics(rate)).unwrap_or_default()
     }
 
     /// A stream's map from our clock to media timestamps, by which a frame's capture is known on the wire; that of video
@@ -198,6 +211,7 @@ impl Sender {
             packet: self.config.packet,
             feedback: self.config.feedback,
             stripe: self.config.stripe,
+            lanes: self.config.lanes > 1,
             fec: has_fec(&self.config),
             streams: self.config.streams.iter().map(|stream| stream.description).collect(),
         }
@@ -307,6 +321,7 @@ impl Sender {
         if self.feedback.is_loss_due(now) {
             self.deliver_feedback(now);
         }
+        self.follow_lanes(now);
         self.drop_stale(now);
         self.follow_controller(now);
     }
@@ -370,9 +385,10 @@ impl Sender {
     /// A controller or an option that does not exist: nothing changes then.
     pub fn on_control(&mut self, now: Timestamp, control: ControlSpec) -> Result<(), SpecError> {
         self.schedule.is_valid = false;
-        let (controller, source) = self.config.registry.build(&control, flow_config(&self.config))?;
-        self.config.control = control;
-        self.tagged = writes_tags(&self.config)?;
+        let config = SenderConfig { control, ..self.config.clone() };
+        let (controller, source) = build_controller(&config)?;
+        self.tagged = writes_tags(&config)?;
+        self.config.control = config.control;
         self.controller = controller;
         self.feedback.restart(receiving_half(&self.config, source));
         self.scheduler.end_probe();
@@ -467,6 +483,7 @@ impl Sender {
     pub fn next_wake(&self) -> Option<Wake> {
         let wakes = [
             (WakeReason::Controller, self.controller.poll_timeout()),
+            (WakeReason::Lane, self.lane_timeout()),
             (WakeReason::Policy, self.policy.poll_timeout()),
             (WakeReason::LossDetection, self.feedback.next_loss()),
             (WakeReason::StaleFrame, self.scheduler.queue.stale_at()),
@@ -481,6 +498,9 @@ impl Sender {
     #[inline]
     fn update_schedule(&mut self, now: Timestamp) {
         if !self.schedule.is_valid || self.schedule.timers.is_some_and(|due| due <= now) {
+            if let Some(lanes) = &mut self.scheduler.lanes {
+                lanes.note(now);
+            }
             self.drop_stale(now);
             if self.scheduler.begin_probe(now, self.controller.as_mut()) {
                 self.schedule.is_valid = false;
@@ -506,9 +526,40 @@ impl Sender {
     fn timers(&self) -> Option<Timestamp> {
         let (controller, policy) = (self.controller.poll_timeout(), self.policy.poll_timeout());
         earlier(
-            earlier(controller, policy),
+            earlier(earlier(controller, policy), self.lane_timeout()),
             earlier(self.feedback.next_loss(), self.scheduler.queue.stale_at()),
         )
+    }
+
+    #[inline]
+    fn lane_timeout(&self) -> Option<Timestamp> {
+        let lanes = self.scheduler.lanes.as_ref()?;
+        lanes.poll_timeout(|subflow| self.feedback.history.next_reported(subflow))
+    }
+
+    /// Lanes whose reports are overdue: what they hold is sent again by the others.
+    fn follow_lanes(&mut self, now: Timestamp) {
+        let Some(lanes) = &mut self.scheduler.lanes else { return };
+        let history = &self.feedback.history;
+        let mut is_lost = false;
+        while let Some((lane, state)) = lanes.poll_change(now, |subflow| history.next_reported(subflow)) {
+            self.events.push(SenderEvent::Lane { lane, state });
+            if state != LaneState::Suspect {
+                continue;
+            }
+            is_lost = true;
+            self.controller.on_lane(now, lane, false);
+            self.scheduler.queue.release(lane);
+            for (id, sent) in history.outstanding(lane) {
+                let retransmissions = &mut self.scheduler.retransmissions;
+                if retransmissions.on_request(now, sent, None, id).is_some() {
+                    retransmissions.queue(lane, id, Service { copies: 1, spacing: 0 });
+                }
+            }
+        }
+        if is_lost {
+            self.scheduler.end_probe();
+        }
     }
 
     fn signal(&mut self, now: Timestamp, signal: LocalSignal) {
@@ -549,7 +600,7 @@ impl Sender {
             self.events.push(SenderEvent::Decision(decision));
         }
         let target = self.target();
-        self.repair.on_path(now, self.feedback.round_trip().smoothed(), target.channel_loss);
+        self.repair.on_path(now, self.rtt(), target.channel_loss);
         let target = (target.rate, self.repair.reserved());
         if self.target != Some(target) {
             self.target = Some(target);

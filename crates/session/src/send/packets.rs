@@ -1,6 +1,7 @@
 //! Writes the packet that leaves next, and notes that it left.
 
 use super::Sender;
+use super::queue::Queued;
 use super::repair::SentPicture;
 use super::scheduler::{Class, Transmission};
 use crate::config::FeedbackFormat;
@@ -12,6 +13,9 @@ use seaway_control::{Content, Marking, PacketId, SentPacket, StreamId, Subflow};
 use seaway_units::{DataSize, Timestamp};
 use seaway_wire::MicrosClock;
 use seaway_wire::extension::FrameMarking;
+
+/// Octets of the payload of a packet that probes a lane.
+const LANE_PROBE: usize = 16;
 
 impl Sender {
     /// Writes the scheduled packet; `None` where it is there no more.
@@ -26,7 +30,18 @@ impl Sender {
         let (content, since) = match next.class {
             Class::Retransmission(id) => (self.write_retransmission(now, subflow, id, message)?, now),
             Class::Fec(stream) => (self.write_repair(now, stream, subflow, message)?, now),
-            Class::Media => self.write_media(now, subflow, message)?,
+            Class::Media => {
+                let queued = self.scheduler.queue.pop(subflow)?;
+                self.write_media(now, subflow, queued, message)
+            }
+            Class::Waiting(place) => {
+                let queued = self.scheduler.queue.take(place, subflow)?;
+                self.write_media(now, subflow, queued, message)
+            }
+            Class::LaneProbe => {
+                self.write_zeros(subflow, LANE_PROBE, message.rtp_mut());
+                (Content::Padding, now)
+            }
             Class::Filler => (self.write_filler(subflow, message.rtp_mut()), now),
             Class::Padding => (self.write_padding(subflow, message), now),
         };
@@ -39,14 +54,14 @@ impl Sender {
         self.numbers.assign(source, self.feedback.next_id())
     }
 
-    /// The next media packet, and since when its frame was waiting.
+    /// A media packet, and since when its frame was waiting.
     fn write_media(
         &mut self,
         now: Timestamp,
         subflow: Subflow,
+        queued: Queued,
         message: &mut Message,
-    ) -> Option<(Content, Timestamp)> {
-        let queued = self.scheduler.queue.pop(subflow)?;
+    ) -> (Content, Timestamp) {
         let (stream, since, number, ends) = (queued.stream, queued.since, queued.sequence, queued.end);
         let is_audio = self.is_audio(stream);
         let frames = &mut self.statistics.frames;
@@ -86,7 +101,7 @@ impl Sender {
             self.protect(now, since, number, &packet);
         }
         *message = Message::Rtp(packet);
-        Some((Content::Media(stream), since))
+        (Content::Media(stream), since)
     }
 
     /// Repair packets cover the packet, and follow it where it ends a picture.
@@ -188,7 +203,7 @@ impl Sender {
         packet.control = Some(ControlData {
             sequence_number: sequence as u32,
             sent: MicrosClock::from_timestamp(now),
-            rtt: self.feedback.round_trip().on_wire(),
+            rtt: self.feedback.rtt_on_wire(subflow),
             tag: None,
         });
         if self.config.plain.is_some() {
@@ -201,7 +216,7 @@ impl Sender {
             size: self.size_of(packet.wire_len()),
             content,
             probe: self.scheduler.probe(),
-            backlog: self.scheduler.backlog(),
+            backlog: self.scheduler.backlog_of(self.controller.as_ref(), subflow),
         };
         let Marking { ecn, tag } = self.controller.marking(now, &sent);
         if let Some(control) = &mut packet.control {
@@ -222,6 +237,10 @@ impl Sender {
             Content::Padding => {}
         }
         self.scheduler.on_sent(now, next, sent.size);
+        if let Some(lanes) = &mut self.scheduler.lanes {
+            let is_wanted = self.controller.target().rate < self.config.limits.max;
+            lanes.on_sent(now, subflow, sent.size, (self.controller.target_of(subflow), is_wanted));
+        }
         self.statistics.count_sent(&sent);
         if let Some(observer) = &mut self.observer {
             observer.on_sent(now, &sent);

@@ -24,6 +24,10 @@ pub(super) struct Queued {
     /// The whole IP datagram.
     pub(super) size: DataSize,
     pub(super) since: Timestamp,
+    /// What it is kept together with, where that is more than the packet.
+    pub(super) unit: Option<u64>,
+    /// The lane by which its unit began to leave.
+    pub(super) lane: Option<Subflow>,
 }
 
 /// A frame to be queued.
@@ -43,6 +47,10 @@ struct StreamState {
     groups: u64,
     /// Sequence number after the last packet that left.
     after_sent: u64,
+    /// The frame after the last of which a packet left.
+    after_begun: u64,
+    /// The last unit that began to leave, and its lane.
+    bound: Option<(u64, Subflow)>,
     /// A reference was dropped: no frame can be decoded before the next key frame.
     needs_key: bool,
     /// Wire octets that wait.
@@ -67,6 +75,8 @@ pub(super) struct Dropped {
 pub(super) struct SendQueue {
     limits: QueueLimits,
     stripe: Stripe,
+    /// Subflows are lanes: all packets wait in one queue until a lane takes them.
+    has_lanes: bool,
     subflows: u8,
     queues: Vec<VecDeque<Queued>>,
     /// Packets of sound: they are few, and leave by the first subflow that is due.
@@ -85,6 +95,7 @@ impl SendQueue {
         Self {
             limits,
             stripe,
+            has_lanes: false,
             subflows: 1,
             queues,
             audio: VecDeque::new(),
@@ -92,6 +103,11 @@ impl SendQueue {
             waiting: DataSize::ZERO,
             unsent: None,
         }
+    }
+
+    /// The same for subflows that are lanes.
+    pub(super) fn with_lanes(self, has_lanes: bool) -> Self {
+        Self { has_lanes, ..self }
     }
 
     /// Wire octets that wait.
@@ -124,7 +140,12 @@ impl SendQueue {
 
     /// Finds the oldest unsent frame after one left or moved.
     fn note_unsent(&mut self) {
-        let first = |queue: &VecDeque<Queued>| Some(queue.iter().find(|queued| queued.start)?.since);
+        let (streams, has_lanes) = (&self.streams, self.has_lanes);
+        let is_unsent = |queued: &&Queued| match has_lanes {
+            true => is_unbegun(streams, queued),
+            false => queued.start,
+        };
+        let first = |queue: &VecDeque<Queued>| Some(queue.iter().find(is_unsent)?.since);
         self.unsent = self.queues.iter().filter_map(first).min();
     }
 
@@ -165,7 +186,15 @@ impl SendQueue {
             stream.groups += 1;
             stream.needs_key = false;
         }
+        let unit = match self.stripe {
+            _ if !self.has_lanes || stream.is_audio => None,
+            Stripe::Packet => None,
+            Stripe::Frame => Some(stream.next_frame),
+            Stripe::Gop => Some(stream.groups),
+        };
+        let lane = stream.bound.filter(|(bound, _)| Some(*bound) == unit).map(|(_, lane)| lane);
         let place = match self.stripe {
+            _ if self.has_lanes => 0,
             Stripe::Packet => 0,
             Stripe::Frame => least_waiting(&self.queues, stream.next_frame),
             Stripe::Gop => (stream.groups.saturating_sub(1) % u64::from(self.subflows)) as usize,
@@ -187,6 +216,8 @@ impl SendQueue {
                 payload,
                 size,
                 since: now,
+                unit,
+                lane,
             });
             stream.next_sequence += 1;
             start = false;
@@ -203,7 +234,8 @@ impl SendQueue {
     /// Follows the number of subflows; the packets of a subflow that is gone move to another.
     pub(super) fn set_subflows(&mut self, subflows: u8) {
         self.subflows = subflows.max(1);
-        let wanted = if self.stripe == Stripe::Packet { 1 } else { usize::from(self.subflows) };
+        let is_single = self.has_lanes || self.stripe == Stripe::Packet;
+        let wanted = if is_single { 1 } else { usize::from(self.subflows) };
         let changes = self.queues.len() > wanted;
         while self.queues.len() > wanted {
             let orphans = self.queues.pop().unwrap_or_default();
@@ -233,14 +265,58 @@ impl SendQueue {
         let index = self.queue_of(subflow);
         let queued =
             self.audio.pop_front().or_else(|| self.queues.get_mut(index).and_then(VecDeque::pop_front))?;
+        self.on_popped(&queued);
+        Some(queued)
+    }
+
+    /// A packet leaves.
+    fn on_popped(&mut self, queued: &Queued) {
         self.waiting -= queued.size;
         let stream = &mut self.streams[usize::from(queued.stream.0)];
         stream.waiting -= queued.size;
         stream.after_sent = stream.after_sent.max(queued.sequence + 1);
-        if queued.start && !stream.is_audio {
+        let begins = stream.after_begun <= queued.frame;
+        stream.after_begun = stream.after_begun.max(queued.frame + 1);
+        if (queued.start || begins) && !stream.is_audio {
             self.note_unsent();
         }
+    }
+
+    /// The packets that wait for a lane: sound, then pictures.
+    pub(super) fn packets(&self) -> impl Iterator<Item = &Queued> {
+        self.audio.iter().chain(self.queues.iter().take(1).flatten())
+    }
+
+    /// Octets of a unit that wait.
+    pub(super) fn size_of_unit(&self, stream: StreamId, unit: u64) -> DataSize {
+        let own = |queued: &&Queued| queued.stream == stream && queued.unit == Some(unit);
+        self.packets().filter(own).map(|queued| queued.size).sum()
+    }
+
+    /// Takes the packet at a place among those that [wait for a lane](Self::packets). The rest of its unit follows by that lane.
+    pub(super) fn take(&mut self, place: usize, lane: Subflow) -> Option<Queued> {
+        let queued = match place.checked_sub(self.audio.len()) {
+            None => self.audio.remove(place)?,
+            Some(place) => self.queues.first_mut()?.remove(place)?,
+        };
+        if let Some(unit) = queued.unit {
+            self.streams[usize::from(queued.stream.0)].bound = Some((unit, lane));
+            let rest = self.queues.iter_mut().flatten();
+            rest.filter(|other| other.stream == queued.stream && other.unit == Some(unit))
+                .for_each(|other| other.lane = Some(lane));
+        }
+        self.on_popped(&queued);
         Some(queued)
+    }
+
+    /// Units that began to leave by a lane may go on by others.
+    pub(super) fn release(&mut self, lane: Subflow) {
+        self.queues.iter_mut().flatten().filter(|queued| queued.lane == Some(lane)).for_each(|queued| {
+            queued.lane = None;
+        });
+        for stream in &mut self.streams {
+            stream.bound.take_if(|(_, bound)| *bound == lane);
+        }
     }
 
     /// Drops the unsent frames where the oldest is stale, so that fresh media do not wait behind old ones. The numbers of
@@ -254,10 +330,22 @@ impl SendQueue {
         let is_stale = |since: Timestamp| since + delay <= now;
         let stale_pictures = self.unsent.is_some_and(is_stale);
         let stale_audio = self.audio.front().is_some_and(|queued| is_stale(queued.since));
+        let (streams, has_lanes) = (&self.streams, self.has_lanes);
         let pictures = self.queues.iter_mut().filter(|_| stale_pictures);
+        let mut stale = Vec::new();
         for queue in pictures.chain(stale_audio.then_some(&mut self.audio)) {
-            let unsent = queue.iter().position(|queued| queued.start).unwrap_or(queue.len());
-            for queued in queue.drain(unsent..) {
+            if has_lanes {
+                // Packets of several frames may have left, each by a lane of its own.
+                let (unsent, begun) = queue.drain(..).partition(|queued| is_unbegun(streams, queued));
+                *queue = begun;
+                stale.push(unsent);
+            } else {
+                let unsent = queue.iter().position(|queued| queued.start).unwrap_or(queue.len());
+                stale.push(queue.split_off(unsent));
+            }
+        }
+        for queue in stale {
+            for queued in queue {
                 let stream = &mut self.streams[usize::from(queued.stream.0)];
                 self.waiting -= queued.size;
                 stream.waiting -= queued.size;
@@ -289,6 +377,11 @@ impl SendQueue {
         }
         dropped
     }
+}
+
+/// Whether no packet of a packet's frame left, nor of a later one.
+fn is_unbegun(streams: &[StreamState], queued: &Queued) -> bool {
+    streams.get(usize::from(queued.stream.0)).is_some_and(|stream| stream.after_begun <= queued.frame)
 }
 
 /// The queue with the fewest packets, in turn where several have.
@@ -335,6 +428,39 @@ mod tests {
         let rest: Vec<_> =
             std::iter::from_fn(|| queue.pop(Subflow(0))).map(|q| (q.sequence, q.frame)).collect();
         assert_eq!(rest, [(1, 0), (2, 0), (3, 4)], "packets are numbered on, frames show the gap");
+    }
+
+    /// Lanes take packets in any order: a frame of which any left goes on, and later ones go without a gap.
+    #[test]
+    fn what_lanes_began_is_kept() {
+        let mut queue =
+            SendQueue::new(limits(Some(100)), Stripe::Packet, std::iter::once(false)).with_lanes(true);
+        for millis in [0, 10, 20] {
+            push(&mut queue, at(millis), FrameKind::Reference, 3);
+        }
+        assert_eq!(queue.take(4, Subflow(1)).map(|queued| (queued.frame, queued.sequence)), Some((1, 4)));
+        assert_eq!(queue.stale_at(), Some(at(120)), "of the last frame nothing left");
+        assert_eq!(queue.drop_stale(at(120)), Dropped { frames: 1, audio: 0, need_key: 1 });
+        assert_eq!(queue.waiting(), DataSize::from_bytes(5000));
+        assert!(push(&mut queue, at(121), FrameKind::Key, 1));
+        let rest: Vec<_> =
+            std::iter::from_fn(|| queue.take(0, Subflow(0))).map(|queued| queued.sequence).collect();
+        assert_eq!(rest, [0, 1, 2, 3, 5, 6]);
+    }
+
+    #[test]
+    fn a_unit_stays_on_its_lane_until_that_fails() {
+        let mut queue =
+            SendQueue::new(limits(Some(100)), Stripe::Gop, std::iter::once(false)).with_lanes(true);
+        push(&mut queue, at(0), FrameKind::Key, 2);
+        assert!(queue.take(0, Subflow(1)).is_some());
+        push(&mut queue, at(0), FrameKind::Reference, 1);
+        push(&mut queue, at(0), FrameKind::Key, 1);
+        let lanes = |queue: &SendQueue| queue.packets().map(|queued| queued.lane).collect::<Vec<_>>();
+        assert_eq!(lanes(&queue), [Some(Subflow(1)), Some(Subflow(1)), None]);
+        assert_eq!(queue.size_of_unit(StreamId(0), 1), DataSize::from_bytes(2000));
+        queue.release(Subflow(1));
+        assert_eq!(lanes(&queue), [None; 3]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Sender reports, the description in-band and the goodbye.
 
 use super::Sender;
+use super::lanes::Lanes;
 use crate::message::{Message, Transmit};
 use crate::source_id::SourceId;
 use bytes::Bytes;
@@ -76,7 +77,8 @@ impl Sender {
         *message = Message::Rtcp(Bytes::from(octets));
         let size = self.size_of(message.wire_len());
         self.statistics.control.add(size);
-        Transmit { at: now, size, ecn: Ecn::NotEct, subflow: Subflow(0) }
+        let subflow = self.scheduler.lanes.as_mut().map_or(Subflow(0), Lanes::for_report);
+        Transmit { at: now, size, ecn: Ecn::NotEct, subflow }
     }
 
     /// The clock of sender reports: the time of day where the receiver synchronises by it, else ours.

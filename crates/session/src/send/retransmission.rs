@@ -127,6 +127,15 @@ impl RetransmissionBuffer {
         self.requests.iter().filter(is_due).map(|waiting| waiting.id).min()
     }
 
+    /// The requests that are due, the oldest packet's first, whatever subflow they left by.
+    pub(super) fn due(&self) -> Vec<PacketId> {
+        let departed = PacketId(self.first.0 + self.entries.len() as u64);
+        let due = self.requests.iter().filter(|waiting| waiting.after <= departed);
+        let mut due: Vec<_> = due.map(|waiting| waiting.id).collect();
+        due.sort_unstable();
+        due
+    }
+
     /// The first copy that `subflow` is to send where nothing else waits.
     #[inline]
     pub(super) fn next_copy(&self, subflow: Subflow, subflows: u8) -> Option<PacketId> {

@@ -1,7 +1,7 @@
 //! RTCP from the receiver, and how it goes into the feedback adapter.
 
-use super::Sender;
 use super::pushback::PathState;
+use super::{LaneState, Sender};
 use crate::event::{FeedbackKind, KeyFrameCause, SenderEvent};
 use crate::feedback::Match;
 use crate::message::Message;
@@ -309,7 +309,7 @@ impl Sender {
 
     fn on_nack(&mut self, now: Timestamp, nack: &Nack<'_>) -> bool {
         let Some(source) = self.about(now, nack.sender_ssrc, nack.media_ssrc) else { return false };
-        let rtt = self.feedback.round_trip().smoothed();
+        let rtt = self.rtt();
         for sequence in nack.sequence_numbers() {
             let id = self.numbers.find(source, sequence);
             let Some((id, (sent, subflow))) = id.and_then(|id| Some((id, self.feedback.sent(id)?))) else {
@@ -330,6 +330,7 @@ impl Sender {
     /// Gives the controller the feedback of the message, and declares lost what is overdue.
     pub(super) fn deliver_feedback(&mut self, now: Timestamp) {
         let (controller, observer, repair) = (&mut self.controller, &mut self.observer, &mut self.repair);
+        let (lanes, events) = (&mut self.scheduler.lanes, &mut self.events);
         let mut delivered = DataSize::ZERO;
         self.feedback.deliver(now, |feedback| {
             let arrived = feedback.packets.iter().filter(|report| report.fate != Fate::Lost);
@@ -339,6 +340,11 @@ impl Sender {
             }
             repair.on_reports(feedback.packets);
             controller.on_feedback(now, feedback);
+            let lane = feedback.subflow;
+            if lanes.as_mut().is_some_and(|lanes| lanes.on_feedback(now, feedback)) {
+                controller.on_lane(now, lane, true);
+                events.push(SenderEvent::Lane { lane, state: LaneState::Up });
+            }
         });
         self.numbers.forget_before(self.feedback.history.oldest());
         self.scheduler.retransmissions.forget_before(self.feedback.history.oldest());

@@ -1,8 +1,9 @@
 //! Decides which packet leaves next, by which subflow and when: media, retransmissions, repair, filler and padding share one
 //! pacer a subflow.
 
+use super::lanes::{Lanes, Offer};
 use super::pacer::Pacer;
-use super::queue::SendQueue;
+use super::queue::{Queued, SendQueue};
 use super::retransmission::RetransmissionBuffer;
 use crate::config::SenderConfig;
 use crate::source_id::SourceId;
@@ -16,6 +17,10 @@ pub(super) enum Class {
     /// Repair of the pictures of a stream that left.
     Fec(StreamId),
     Media,
+    /// The packet at this place among those that wait for a lane.
+    Waiting(usize),
+    /// Next to nothing, to find out whether a lane carries packets.
+    LaneProbe,
     /// The media of an endless source.
     Filler,
     /// Nothing, for a probe that finds nothing else to send.
@@ -34,6 +39,8 @@ pub(super) struct Transmission {
     credit: TimeDelta,
 }
 
+/// Packets that are assigned to lanes ahead of their departure at most.
+const LOOKAHEAD: usize = 256;
 /// Repair packets of a stream that wait at most.
 const MOST_REPAIRS: u64 = 128;
 
@@ -42,6 +49,8 @@ const MOST_REPAIRS: u64 = 128;
 pub(super) struct Scheduler {
     pub(super) queue: SendQueue,
     pub(super) retransmissions: RetransmissionBuffer,
+    /// Where the subflows are lanes.
+    pub(super) lanes: Option<Lanes>,
     /// Repair packets that wait, by stream, and of all streams.
     repairs: [u8; SourceId::STREAMS as usize],
     repairs_waiting: u64,
@@ -65,10 +74,27 @@ pub(super) struct Scheduler {
 #[derive(Debug)]
 struct ActiveProbe {
     id: ProbeId,
+    subflow: Subflow,
     allowance: Allowance,
     size_left: DataSize,
     packets_left: u8,
     pacer: Pacer,
+}
+
+/// A lane and what is assigned to it.
+#[derive(Debug)]
+struct Assigned {
+    subflow: Subflow,
+    allowance: Allowance,
+    offer: Offer,
+    first: Option<(Class, DataSize)>,
+    size: DataSize,
+}
+
+impl Assigned {
+    const fn is_busy(&self) -> bool {
+        self.first.is_some()
+    }
 }
 
 impl Scheduler {
@@ -78,8 +104,10 @@ impl Scheduler {
                 config.queue,
                 config.stripe,
                 config.streams.iter().map(|stream| stream.description.is_audio()),
-            ),
+            )
+            .with_lanes(config.lanes > 1),
             retransmissions: RetransmissionBuffer::new(config.repair),
+            lanes: (config.lanes > 1).then(|| Lanes::new(config.lanes)),
             repairs: [0; SourceId::STREAMS as usize],
             repairs_waiting: 0,
             pacers: Vec::new(),
@@ -138,6 +166,7 @@ impl Scheduler {
         }
         self.probe = controller.poll_probe(now).map(|probe| ActiveProbe {
             id: probe.id,
+            subflow: probe.subflow,
             allowance: Allowance::paced(probe.rate),
             size_left: probe.size,
             packets_left: probe.packets,
@@ -212,10 +241,11 @@ impl Scheduler {
     #[inline]
     pub(super) fn next(&self, controller: &dyn RateController) -> Option<Transmission> {
         let subflows = controller.subflows().clamp(1, SourceId::SUBFLOWS);
-        match &self.probe {
-            Some(probe) => self.next_of_probe(probe, subflows),
-            None if subflows == 1 => self.next_of(controller, Subflow(0), 1),
-            None => self.next_of_several(controller, subflows),
+        match (&self.probe, &self.lanes) {
+            (probe, Some(lanes)) => self.next_of_lanes(controller, lanes, probe.as_ref()),
+            (Some(probe), None) => self.next_of_probe(probe, subflows),
+            (None, None) if subflows == 1 => self.next_of(controller, Subflow(0), 1),
+            (None, None) => self.next_of_several(controller, subflows),
         }
     }
 
@@ -223,6 +253,114 @@ impl Scheduler {
     fn next_of_several(&self, controller: &dyn RateController, subflows: u8) -> Option<Transmission> {
         let all = (0..subflows).filter_map(|subflow| self.next_of(controller, Subflow(subflow), subflows));
         all.min_by_key(|next| next.due)
+    }
+
+    /// The next packet of all lanes: the first that is assigned to each, or what probes a lane.
+    #[inline(never)]
+    fn next_of_lanes(
+        &self,
+        controller: &dyn RateController,
+        lanes: &Lanes,
+        probe: Option<&ActiveProbe>,
+    ) -> Option<Transmission> {
+        let of_lane = |probe: (Timestamp, Subflow)| {
+            let (due, subflow) = probe;
+            Transmission { due, wake: due, subflow, class: Class::LaneProbe, credit: TimeDelta::ZERO }
+        };
+        let probes = lanes.next_probe().filter(|_| !self.paused).map(of_lane);
+        let assigned = self.assign(controller, lanes, |assigned| assigned.iter().all(Assigned::is_busy));
+        if let Some(probe) = probe.filter(|probe| lanes.is_usable(probe.subflow)) {
+            let own = assigned.iter().find(|lane| lane.subflow == probe.subflow);
+            let class = own.and_then(|lane| lane.first).map_or(Class::Padding, |(class, _)| class);
+            let due = probe.pacer.due(probe.allowance)?;
+            let credit = probe.allowance.credit;
+            return Some(Transmission { due, wake: due, subflow: probe.subflow, class, credit });
+        }
+        let media = assigned.iter().filter_map(|lane| {
+            let (class, size) = lane.first?;
+            let due = lane.offer.due;
+            let wake = self.wake(due, size, lane.allowance);
+            let credit = lane.allowance.credit.max(self.burst * 2);
+            Some(Transmission { due, wake, subflow: lane.subflow, class, credit })
+        });
+        media.chain(probes).min_by_key(|next| next.due)
+    }
+
+    /// Assigns what waits to the lanes, each packet to the one on which it is expected to arrive first, until `is_enough`.
+    fn assign(
+        &self,
+        controller: &dyn RateController,
+        lanes: &Lanes,
+        is_enough: impl Fn(&[Assigned]) -> bool,
+    ) -> Vec<Assigned> {
+        let offered = (0..lanes.count()).map(Subflow).filter_map(|subflow| {
+            let mut allowance = controller.allowance(subflow);
+            let mut target = controller.target_of(subflow);
+            if let Some(most) = self.most {
+                let most = most / u64::from(lanes.count());
+                (allowance.rate, target) = (allowance.rate.min(most), target.min(most));
+            }
+            let due = self.pacer(subflow).due(allowance)?;
+            let offer = lanes.offer(subflow, due, target, allowance.window)?;
+            Some(Assigned { subflow, allowance, offer, first: None, size: DataSize::ZERO })
+        });
+        let mut offered: Vec<_> = offered.collect();
+        let due =
+            |lane| offered.iter().find(|offered| offered.subflow == lane).map(|offered| offered.offer.due);
+        let mut group = lanes.in_group(due);
+        let mut unit = None;
+        for (class, size, queued) in self.waiting_for_lanes().take(LOOKAHEAD) {
+            let whole = queued.and_then(|queued| Some((queued.stream, queued.unit?)));
+            if whole.is_none() || unit.is_none_or(|(of, _)| Some(of) != whole) {
+                let bound = queued.and_then(|queued| queued.lane);
+                let bound = bound.filter(|lane| offered.iter().any(|offered| offered.subflow == *lane));
+                let size = whole.map_or(size, |(stream, unit)| self.queue.size_of_unit(stream, unit));
+                let quickest = || {
+                    let arrivals =
+                        offered.iter().filter_map(|lane| Some((lane.offer.arrival(size)?, lane.subflow)));
+                    arrivals.min().map(|(_, lane)| lane)
+                };
+                unit = bound.or(group.take()).or_else(quickest).map(|lane| (whole.unwrap_or_default(), lane));
+            }
+            let Some((_, lane)) = unit else { break };
+            let Some(lane) = offered.iter_mut().find(|offered| offered.subflow == lane) else { break };
+            if lane.offer.arrival(size).is_none() {
+                // Its window is full: what is kept together waits for it.
+                if whole.is_some() { continue } else { break }
+            }
+            lane.first = lane.first.or(Some((class, size)));
+            lane.size += size;
+            lane.offer.take(size);
+            if is_enough(&offered) {
+                break;
+            }
+        }
+        offered
+    }
+
+    /// What waits for a lane, in order of priority.
+    fn waiting_for_lanes(&self) -> impl Iterator<Item = (Class, DataSize, Option<&Queued>)> {
+        let repeated =
+            if self.retransmissions.waiting() > 0 { self.retransmissions.due() } else { Vec::new() };
+        let repeated = repeated.into_iter().map(|id| (Class::Retransmission(id), self.packet, None));
+        let repairs = self.repairs.iter().zip(0..).flat_map(|(waiting, stream)| {
+            std::iter::repeat_n((Class::Fec(StreamId(stream)), self.packet, None), usize::from(*waiting))
+        });
+        let media = self.queue.packets().enumerate();
+        let media = media.map(|(place, queued)| (Class::Waiting(place), queued.size, Some(queued)));
+        let filler = self
+            .filler
+            .filter(|_| !self.paused)
+            .into_iter()
+            .flat_map(|size| std::iter::repeat_n((Class::Filler, size, None), LOOKAHEAD));
+        repeated.chain(repairs).chain(media).chain(filler)
+    }
+
+    /// Octets that wait behind the packet that leaves next by a subflow.
+    pub(super) fn backlog_of(&self, controller: &dyn RateController, subflow: Subflow) -> DataSize {
+        let Some(lanes) = &self.lanes else { return self.backlog() };
+        let assigned = self.assign(controller, lanes, |_| false);
+        assigned.iter().find(|lane| lane.subflow == subflow).map_or(DataSize::ZERO, |lane| lane.size)
     }
 
     fn next_of_probe(&self, probe: &ActiveProbe, subflows: u8) -> Option<Transmission> {
@@ -237,6 +375,9 @@ impl Scheduler {
     /// The packet left.
     #[inline]
     pub(super) fn on_sent(&mut self, now: Timestamp, next: &Transmission, size: DataSize) {
+        if matches!(next.class, Class::LaneProbe) {
+            return;
+        }
         let index = usize::from(next.subflow.0);
         if self.pacers.len() <= index {
             self.pacers.resize_with(index + 1, Pacer::default);

@@ -17,7 +17,9 @@ use crate::feedback::FeedbackAdapter;
 use crate::message::RtpPacket;
 use crate::source_id::SourceId;
 use crate::statistics::SenderStatistics;
-use seaway_control::{FeedbackSource, FlowConfig, RateController, Share, SpecError, TargetPolicy};
+use seaway_control::{
+    ControllerPair, FeedbackSource, FlowConfig, RateController, Share, SpecError, TargetPolicy,
+};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
 
 /// A steered queue holds at most so many octets.
@@ -34,7 +36,7 @@ impl Sender {
         policy: Box<dyn TargetPolicy>,
     ) -> Result<Self, SpecError> {
         check(&config)?;
-        let (controller, source) = config.registry.build(&config.control, flow_config(&config))?;
+        let (controller, source) = build_controller(&config)?;
         let tagged = writes_tags(&config)?;
         Ok(Self::build(now, config, controller, source, policy, tagged))
     }
@@ -77,9 +79,13 @@ impl Sender {
             protected: (0..streams).map(|_| ProtectedStream::new(&config)).collect(),
             schedule: Schedule::default(),
             numbers: Numbering::new(config.initial_sequence),
-            feedback: FeedbackAdapter::new(config.feedback.has_arrivals(), receiving_half(&config, source)),
+            feedback: FeedbackAdapter::new(config.feedback.has_arrivals(), receiving_half(&config, source))
+                .with_lanes(config.lanes),
             receiver_reports: ReceiverReports::default(),
-            pushback: Pushback::new(config.pushback.filter(|_| config.feedback.has_arrivals())),
+            // The flight of all lanes says nothing of the queue of one.
+            pushback: Pushback::new(
+                config.pushback.filter(|_| config.feedback.has_arrivals() && config.lanes <= 1),
+            ),
             peer: Peer::default(),
             reception: Reception::default(),
             reports: Reports::new(now, config.endless),
@@ -148,6 +154,15 @@ pub(super) fn receiving_half(
     (!config.feedback.has_computed()).then_some(source)
 }
 
+/// Both halves of the controller that the configuration names, or of one a lane.
+pub(super) fn build_controller(config: &SenderConfig) -> Result<ControllerPair, SpecError> {
+    let SenderConfig { registry, control, lanes, .. } = config;
+    match lanes {
+        0 | 1 => registry.build(control, flow_config(config)),
+        _ => registry.build_lanes(control, flow_config(config), *lanes),
+    }
+}
+
 fn check(config: &SenderConfig) -> Result<(), SpecError> {
     let count = config.streams.len();
     if !(1..=usize::from(SourceId::STREAMS)).contains(&count) {
@@ -158,6 +173,9 @@ fn check(config: &SenderConfig) -> Result<(), SpecError> {
         let StreamDescription { payload_type, clock_rate, .. } = stream.description;
         let what = format!("payload type {payload_type} at {clock_rate} Hz");
         return Err(SpecError::new(&what, "a stream has a payload type and a clock rate of its own"));
+    }
+    if config.lanes > 1 && !config.feedback.has_arrivals() {
+        return Err(SpecError::new(&config.lanes.to_string(), "lanes need feedback with arrivals"));
     }
     Ok(())
 }

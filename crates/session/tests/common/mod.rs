@@ -157,6 +157,8 @@ pub(crate) struct Run {
     pub(crate) source: Option<Source>,
     pub(crate) there: Path,
     pub(crate) back: Path,
+    /// The paths there and back of each lane, in place of the two.
+    pub(crate) lanes: Vec<(Path, Path)>,
     /// Messages cross as bytes.
     pub(crate) bytes: bool,
     /// A queue marks every n-th packet that lets itself be marked; 0 for none.
@@ -181,6 +183,7 @@ impl Run {
             source: Some(Source::new(25)),
             there,
             back,
+            lanes: Vec::new(),
             bytes: false,
             mark_every: 0,
             marks: 0,
@@ -270,11 +273,15 @@ impl Run {
             if matches!(message, Message::Rtp(_)) {
                 self.departures.push((now, transmit.size));
             }
-            let arrival = (self.there)(now, transmit.size);
+            let lane = self.lanes.get_mut(usize::from(transmit.subflow.0));
+            let there = lane.map_or(&mut self.there, |(there, _)| there);
+            let arrival = there(now, transmit.size);
             self.carry(arrival, true, transmit.ecn, &message);
         }
         while let Some(transmit) = self.receiver.poll_transmit(now, &mut message) {
-            let arrival = (self.back)(now, transmit.size);
+            let lane = self.lanes.get_mut(usize::from(transmit.subflow.0));
+            let back = lane.map_or(&mut self.back, |(_, back)| back);
+            let arrival = back(now, transmit.size);
             self.carry(arrival, false, transmit.ecn, &message);
         }
         while let Some(event) = self.sender.poll_event() {

@@ -1,0 +1,458 @@
+//! The lanes of a bonded session: paths of their own, each with its round-trip time, delay and state.
+//!
+//! A packet leaves by the lane on which it is expected to arrive first ("earliest delivery path first"). A lane of which no report
+//! comes although packets are outstanding is suspected: what it holds is sent again by the others, and small packets probe it until
+//! a report shows that they arrive. docs/models/bonding.md has the rules.
+
+use seaway_control::{Fate, Feedback, MOST_LANES, Subflow};
+use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
+
+/// Reports may be so late before a lane is suspected, beside what the jitter of its round-trip time explains.
+const LEAST_SLACK: TimeDelta = TimeDelta::from_millis(40);
+/// Where no report ever came, a lane is suspected after this time (RFC 9002 section 6.2.2 has a round-trip time of 333 ms, and three
+/// times that).
+const FIRST_REPORT: TimeDelta = TimeDelta::from_millis(500);
+/// A lane by which nothing left for so long is probed, be it suspected or idle: its delay and state stay known.
+const PROBE_INTERVAL: TimeDelta = TimeDelta::from_millis(100);
+/// A suspected lane is down after this time.
+const DOWN: TimeDelta = TimeDelta::from_secs(1);
+/// Encoders use so much of the target at least. Where they have use for more, each lane gets so much of what its controller allows: a
+/// controller whose lane carries less does not raise its rate.
+const LOAD: f64 = 0.8;
+/// A lane is behind its share of the load by so much at most.
+const MOST_SHARED: TimeDelta = TimeDelta::from_millis(250);
+/// The least rate that a lane is taken to have.
+const LEAST_RATE: Bitrate = Bitrate::from_kbps(20);
+
+/// The state of a lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LaneState {
+    /// No report came of it yet.
+    New,
+    /// Reports come.
+    Up,
+    /// Reports are overdue: what it held was sent again.
+    Suspect,
+    /// It was suspected for a second.
+    Down,
+}
+
+impl LaneState {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Up => "up",
+            Self::Suspect => "suspect",
+            Self::Down => "down",
+        }
+    }
+
+    const fn is_silent(self) -> bool {
+        matches!(self, Self::Suspect | Self::Down)
+    }
+}
+
+/// One lane, for display.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LaneStatistics {
+    /// Its state.
+    pub state: LaneState,
+    /// What its controller allows.
+    pub rate: Bitrate,
+    /// Its smoothed round-trip time.
+    pub rtt: Option<TimeDelta>,
+    /// Packets that left by it.
+    pub packets: u64,
+    /// Their octets.
+    pub sent: DataSize,
+    /// Packets that were reported received.
+    pub received: u64,
+    /// Packets that were declared lost.
+    pub lost: u64,
+}
+
+/// The lanes of a session.
+#[derive(Debug)]
+pub(super) struct Lanes {
+    lanes: Vec<Lane>,
+    /// The latest instant of an input.
+    now: Timestamp,
+    /// The last packet: its lane, and when it left.
+    last: Option<(Subflow, Timestamp)>,
+    /// The lane of the last report of ours where none is better than others.
+    turn: u8,
+}
+
+#[derive(Debug, Clone)]
+struct Lane {
+    state: LaneState,
+    /// When the state began.
+    since: Timestamp,
+    /// When the last report came, and the mean time between two.
+    reported: Option<Timestamp>,
+    interval: TimeDelta,
+    rtt: Option<TimeDelta>,
+    deviation: TimeDelta,
+    /// From departure by our clock to arrival by the peer's, ns: lanes compare by it.
+    transit: Option<f64>,
+    /// When its target rate has sent what left by it, and when its share of the load has.
+    busy: Timestamp,
+    shared: Timestamp,
+    /// When it is probed if nothing leaves by it until then.
+    probe: Option<Timestamp>,
+    packets: u64,
+    sent: DataSize,
+    received: u64,
+    lost: u64,
+}
+
+impl Lane {
+    fn new() -> Self {
+        Self {
+            state: LaneState::New,
+            since: Timestamp::ZERO,
+            reported: None,
+            interval: TimeDelta::from_millis(100),
+            rtt: None,
+            deviation: TimeDelta::ZERO,
+            transit: None,
+            busy: Timestamp::ZERO,
+            shared: Timestamp::ZERO,
+            probe: None,
+            packets: 0,
+            sent: DataSize::ZERO,
+            received: 0,
+            lost: 0,
+        }
+    }
+
+    /// When it is suspected, where the first packet that the next report should name left at `next`.
+    fn suspected_at(&self, next: Option<Timestamp>) -> Option<Timestamp> {
+        let next = next?;
+        match (self.state, self.reported, self.rtt) {
+            (LaneState::Suspect | LaneState::Down, ..) => None,
+            (_, Some(reported), Some(rtt)) => {
+                let expected = (next + rtt).max(reported) + self.interval;
+                Some(expected + (self.deviation * 4 + self.interval).max(LEAST_SLACK))
+            }
+            _ => Some(next + FIRST_REPORT),
+        }
+    }
+
+    fn enter(&mut self, now: Timestamp, state: LaneState) {
+        (self.state, self.since) = (state, now);
+        match state {
+            LaneState::Suspect => self.probe = Some(now),
+            // What was known of its path may hold no more.
+            LaneState::Up => (self.rtt, self.transit) = (None, None),
+            LaneState::New | LaneState::Down => {}
+        }
+    }
+
+    fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>) {
+        if let Some(rtt) = feedback.rtt {
+            let known = self.rtt.unwrap_or(rtt);
+            self.deviation = (self.deviation * 3 + (rtt - known).abs()) / 4;
+            self.rtt = Some((known * 7 + rtt) / 8);
+        }
+        for report in feedback.packets {
+            match report.fate {
+                Fate::Received { at, .. } | Fate::Late { at } => {
+                    self.received += 1;
+                    let Some(at) = at else { continue };
+                    let transit = at.as_nanos() as f64 - report.sent.as_nanos() as f64;
+                    let known = self.transit.unwrap_or(transit);
+                    self.transit = Some(known + (transit - known) / 16.0);
+                }
+                Fate::Lost => self.lost += 1,
+            }
+        }
+        let since = now.since(self.reported.unwrap_or(now)).min(TimeDelta::from_millis(200));
+        self.interval = (self.interval * 7 + since) / 8;
+        self.reported = Some(now);
+    }
+}
+
+/// A lane as the scheduler offers it to the packets that wait.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Offer {
+    /// When a packet may leave.
+    pub(super) due: Timestamp,
+    /// When those before it have left.
+    free: Timestamp,
+    rate: Bitrate,
+    /// From departure to arrival, beyond that of the quickest lane.
+    delay: TimeDelta,
+    window: Option<DataSize>,
+}
+
+impl Offer {
+    /// When a packet of this size arrives; `None` where it may not leave.
+    pub(super) fn arrival(&self, size: DataSize) -> Option<Timestamp> {
+        if self.window.is_some_and(|window| size > window) {
+            return None;
+        }
+        Some(self.free + self.rate.time_to_send(size)? + self.delay)
+    }
+
+    /// A packet of this size takes its place.
+    pub(super) fn take(&mut self, size: DataSize) {
+        self.free += self.rate.time_to_send(size).unwrap_or_default();
+        self.window = self.window.map(|window| window.saturating_sub(size));
+    }
+}
+
+impl Lanes {
+    pub(super) fn new(count: u8) -> Self {
+        let count = usize::from(count.min(MOST_LANES));
+        Self { lanes: vec![Lane::new(); count], now: Timestamp::ZERO, last: None, turn: 0 }
+    }
+
+    pub(super) fn count(&self) -> u8 {
+        self.lanes.len() as u8
+    }
+
+    /// An input has this instant.
+    pub(super) fn note(&mut self, now: Timestamp) {
+        self.now = self.now.max(now);
+    }
+
+    fn get(&self, subflow: Subflow) -> Option<&Lane> {
+        self.lanes.get(usize::from(subflow.0))
+    }
+
+    /// Whether media may leave by a lane: those that are up, else those that are new, else all.
+    pub(super) fn is_usable(&self, subflow: Subflow) -> bool {
+        let any = |state| self.lanes.iter().any(|lane| lane.state == state);
+        let best = [LaneState::Up, LaneState::New].into_iter().find(|state| any(*state));
+        self.get(subflow).is_some_and(|lane| best.is_none_or(|best| lane.state == best))
+    }
+
+    fn usable(&self) -> impl Iterator<Item = (Subflow, &Lane)> {
+        let all = self.lanes.iter().zip(0..).map(|(lane, index)| (Subflow(index), lane));
+        all.filter(|(subflow, _)| self.is_usable(*subflow))
+    }
+
+    /// The least round-trip time of the lanes that media leaves by.
+    pub(super) fn rtt(&self) -> Option<TimeDelta> {
+        self.usable().filter_map(|(_, lane)| lane.rtt).min()
+    }
+
+    /// The delay of a lane beyond that of the quickest.
+    fn delay(&self, subflow: Subflow) -> TimeDelta {
+        let Some(lane) = self.get(subflow) else { return TimeDelta::ZERO };
+        let transits = self.usable().map(|(_, lane)| lane.transit);
+        let least = transits.reduce(|least, transit| Some(least?.min(transit?))).flatten();
+        match least.zip(lane.transit) {
+            Some((least, transit)) => TimeDelta::from_nanos((transit - least).max(0.0) as i64),
+            None => lane.rtt.map_or(TimeDelta::ZERO, |rtt| rtt / 2),
+        }
+    }
+
+    /// What a lane offers whose pacer is due then, whose target is `rate`, and which lets `window` leave.
+    pub(super) fn offer(
+        &self,
+        subflow: Subflow,
+        due: Timestamp,
+        rate: Bitrate,
+        window: Option<DataSize>,
+    ) -> Option<Offer> {
+        let lane = self.get(subflow).filter(|_| self.is_usable(subflow))?;
+        let rate = rate.max(LEAST_RATE);
+        Some(Offer {
+            due,
+            free: due.max(lane.busy).max(lane.shared).max(self.now),
+            rate,
+            delay: self.delay(subflow),
+            window,
+        })
+    }
+
+    /// The lane by which a packet left at this very instant. Where its controller lets another leave at once, the two are a group by
+    /// whose dispersion it measures the capacity: other lanes do not take it apart.
+    pub(super) fn in_group(&self, due: impl Fn(Subflow) -> Option<Timestamp>) -> Option<Subflow> {
+        let (subflow, _) = self.last.filter(|(_, at)| *at == self.now)?;
+        due(subflow).filter(|due| *due <= self.now).map(|_| subflow)
+    }
+
+    /// A packet left by a lane whose target is `rate`. `is_wanted`: encoders have use for a larger target.
+    pub(super) fn on_sent(
+        &mut self,
+        now: Timestamp,
+        subflow: Subflow,
+        size: DataSize,
+        (rate, is_wanted): (Bitrate, bool),
+    ) {
+        self.note(now);
+        self.last = Some((subflow, now));
+        let Some(lane) = self.lanes.get_mut(usize::from(subflow.0)) else { return };
+        lane.packets += 1;
+        lane.sent += size;
+        let time = rate.max(LEAST_RATE).time_to_send(size).unwrap_or_default();
+        lane.busy = lane.busy.max(now) + time;
+        let time = if is_wanted { time.mul_f64(1.0 / LOAD) } else { time };
+        lane.shared = (lane.shared.max(now) + time).min(now + MOST_SHARED);
+        lane.probe = Some(now + PROBE_INTERVAL);
+    }
+
+    /// Feedback came of a lane; true where it is up again.
+    pub(super) fn on_feedback(&mut self, now: Timestamp, feedback: &Feedback<'_>) -> bool {
+        let Some(lane) = self.lanes.get_mut(usize::from(feedback.subflow.0)) else { return false };
+        let is_news = feedback.packets.iter().any(|report| report.fate != Fate::Lost);
+        if !is_news {
+            lane.lost += feedback.packets.len() as u64;
+            return false;
+        }
+        let was_silent = lane.state.is_silent();
+        if lane.state != LaneState::Up {
+            lane.enter(now, LaneState::Up);
+        }
+        lane.on_feedback(now, feedback);
+        was_silent
+    }
+
+    /// The probe that is due next.
+    pub(super) fn next_probe(&self) -> Option<(Timestamp, Subflow)> {
+        let probes =
+            self.lanes.iter().zip(0..).filter_map(|(lane, index)| Some((lane.probe?, Subflow(index))));
+        probes.min()
+    }
+
+    /// When [`poll_change`](Self::poll_change) is due. `next` gives when the first packet of a lane left that the next report should name.
+    pub(super) fn poll_timeout(&self, next: impl Fn(Subflow) -> Option<Timestamp>) -> Option<Timestamp> {
+        let of_lane = |(lane, index): (&Lane, u8)| match lane.state {
+            LaneState::Suspect => Some(lane.since + DOWN),
+            _ => lane.suspected_at(next(Subflow(index))),
+        };
+        self.lanes.iter().zip(0..).filter_map(of_lane).min()
+    }
+
+    /// The next lane that changes its state for want of reports.
+    pub(super) fn poll_change(
+        &mut self,
+        now: Timestamp,
+        next: impl Fn(Subflow) -> Option<Timestamp>,
+    ) -> Option<(Subflow, LaneState)> {
+        self.note(now);
+        for (lane, index) in self.lanes.iter_mut().zip(0..) {
+            if lane.state == LaneState::Suspect && lane.since + DOWN <= now {
+                lane.enter(now, LaneState::Down);
+                return Some((Subflow(index), LaneState::Down));
+            }
+            if lane.suspected_at(next(Subflow(index))).is_some_and(|at| at <= now) {
+                lane.enter(now, LaneState::Suspect);
+                return Some((Subflow(index), LaneState::Suspect));
+            }
+        }
+        None
+    }
+
+    /// The lane for a report of ours: the quickest that is up, else each in turn.
+    pub(super) fn for_report(&mut self) -> Subflow {
+        let up = self.usable().filter(|(_, lane)| lane.state == LaneState::Up);
+        let quickest = up.min_by_key(|(_, lane)| lane.rtt).map(|(subflow, _)| subflow);
+        quickest.unwrap_or_else(|| {
+            self.turn = (self.turn + 1) % self.count().max(1);
+            Subflow(self.turn)
+        })
+    }
+
+    /// The lanes for display; `rate` is what a lane's controller allows.
+    pub(super) fn statistics(&self, rate: impl Fn(Subflow) -> Bitrate) -> Vec<LaneStatistics> {
+        let lanes = self.lanes.iter().zip(0..);
+        let of_lane = |(lane, index): (&Lane, u8)| {
+            let Lane { state, rtt, packets, sent, received, lost, .. } = *lane;
+            LaneStatistics { state, rate: rate(Subflow(index)), rtt, packets, sent, received, lost }
+        };
+        lanes.map(of_lane).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seaway_control::{PacketId, PacketReport, PeerReport, SentPacket};
+    use seaway_units::{Ecn, RemoteTimestamp};
+
+    const PACKET: DataSize = DataSize::from_bytes(1250);
+    const RATE: Bitrate = Bitrate::from_mbps(1);
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp::from_nanos(millis * 1_000_000)
+    }
+
+    /// A report that comes then, of a packet that left `rtt` before by a path of half that delay.
+    fn report(lanes: &mut Lanes, millis: u64, lane: u8, rtt: u64) -> bool {
+        let sent = at(millis - rtt);
+        let arrived = RemoteTimestamp::from_nanos((sent + TimeDelta::from_millis(rtt as i64 / 2)).as_nanos());
+        let fate = Fate::Received { at: Some(arrived), ecn: Ecn::NotEct };
+        let packet = SentPacket { subflow: Subflow(lane), id: PacketId(1), ..SentPacket::new(0, PACKET) };
+        let feedback = Feedback {
+            subflow: Subflow(lane),
+            rtt: Some(TimeDelta::from_millis(rtt as i64)),
+            packets: &[PacketReport { packet, sent, fate }],
+            requested: &[],
+            peer: PeerReport::default(),
+        };
+        lanes.on_feedback(at(millis), &feedback)
+    }
+
+    /// Lanes of 20 and 60 ms, of which reports came each 20 ms.
+    fn lanes() -> Lanes {
+        let mut lanes = Lanes::new(2);
+        for millis in (200..1000).step_by(20) {
+            report(&mut lanes, millis, 0, 40);
+            report(&mut lanes, millis, 1, 120);
+        }
+        lanes.note(at(1000));
+        lanes
+    }
+
+    fn arrival(lanes: &Lanes, lane: u8) -> Timestamp {
+        let offer = lanes.offer(Subflow(lane), Timestamp::ZERO, RATE, None).expect("a lane that is up");
+        offer.arrival(PACKET).expect("no window")
+    }
+
+    #[test]
+    fn the_quicker_lane_is_taken_until_its_queue_is_longer_by_the_difference() {
+        let mut lanes = lanes();
+        assert_eq!((arrival(&lanes, 0), arrival(&lanes, 1)), (at(1010), at(1050)));
+        for _ in 0..5 {
+            lanes.on_sent(at(1000), Subflow(0), PACKET, (RATE, false));
+        }
+        assert!(arrival(&lanes, 0) > arrival(&lanes, 1));
+        let full = lanes.offer(Subflow(0), at(0), RATE, Some(DataSize::from_bytes(1000))).expect("it is up");
+        assert_eq!(full.arrival(PACKET), None, "its window is full");
+    }
+
+    #[test]
+    fn overdue_reports_make_a_lane_suspect() {
+        let mut lanes = lanes();
+        let next = |lane: Subflow| (lane == Subflow(1)).then(|| at(940));
+        let due = lanes.poll_timeout(next).expect("a packet is outstanding");
+        assert!((at(1080)..at(1150)).contains(&due), "940 + 120 and what reports may be late: {due}");
+        assert_eq!(lanes.poll_change(due - TimeDelta::from_nanos(1), next), None);
+        assert_eq!(lanes.poll_change(due, next), Some((Subflow(1), LaneState::Suspect)));
+        assert!(lanes.is_usable(Subflow(0)) && !lanes.is_usable(Subflow(1)));
+        assert_eq!(lanes.next_probe(), Some((due, Subflow(1))));
+        lanes.on_sent(due, Subflow(1), PACKET, (RATE, false));
+        assert_eq!(lanes.next_probe(), Some((due + PROBE_INTERVAL, Subflow(1))));
+        assert_eq!(lanes.poll_change(due + DOWN, |_| None), Some((Subflow(1), LaneState::Down)));
+        assert_eq!(lanes.for_report(), Subflow(0));
+        assert!(report(&mut lanes, 3000, 1, 120), "it is up again");
+        assert!(lanes.is_usable(Subflow(1)) && !report(&mut lanes, 3020, 1, 120));
+    }
+
+    #[test]
+    fn where_no_lane_is_up_all_are_tried() {
+        let mut lanes = Lanes::new(2);
+        assert!(lanes.is_usable(Subflow(0)) && lanes.is_usable(Subflow(1)) && !lanes.is_usable(Subflow(2)));
+        for lane in [0, 1] {
+            let change = lanes.poll_change(at(600), |_| Some(at(100)));
+            assert_eq!(change, Some((Subflow(lane), LaneState::Suspect)));
+        }
+        assert!(lanes.is_usable(Subflow(0)) && lanes.is_usable(Subflow(1)));
+        assert_ne!(lanes.for_report(), lanes.for_report(), "each in turn");
+    }
+}
