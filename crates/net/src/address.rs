@@ -52,7 +52,7 @@ const fn of_interface(_is_ipv4: bool) -> Option<IpAddr> {
 }
 
 #[cfg(unix)]
-fn ip_of(address: &SockaddrStorage) -> Option<IpAddr> {
+pub(crate) fn ip_of(address: &SockaddrStorage) -> Option<IpAddr> {
     let v4 = address.as_sockaddr_in().map(|address| IpAddr::V4(address.ip()));
     v4.or_else(|| address.as_sockaddr_in6().map(|address| IpAddr::V6(address.ip())))
 }

@@ -19,6 +19,7 @@ mod tun;
 #[cfg(not(target_os = "linux"))]
 #[path = "no_tun.rs"]
 mod tun;
+mod via;
 mod wait;
 pub mod webrtc;
 
@@ -32,3 +33,4 @@ pub use priority::make_real_time;
 pub use reactor::{Finished, Machine, Observed, Outgoing, Reactor, Waker};
 pub use socket::{Incoming, Socket};
 pub use tun::Tun;
+pub use via::Via;

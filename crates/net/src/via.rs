@@ -1,0 +1,138 @@
+//! By which interface of this host the datagrams of a socket leave.
+
+#[cfg(unix)]
+use crate::address::ip_of;
+use crate::socket::Socket;
+#[cfg(target_os = "linux")]
+use nix::sys::socket::{setsockopt, sockopt};
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::str::FromStr;
+
+/// The longest name of an interface (`IFNAMSIZ` less its zero).
+const LONGEST: usize = 15;
+
+/// A network interface of this host, or one of its addresses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Via {
+    /// An interface by its name. On Linux datagrams leave by it whatever the routes are, elsewhere from its address.
+    Interface(String),
+    /// An address of this host.
+    Address(IpAddr),
+}
+
+impl Via {
+    /// A socket on a free port whose datagrams leave this way to destinations of one family.
+    ///
+    /// # Errors
+    /// There is no such interface or address, or the interface has no address of the family.
+    pub fn bind(&self, is_ipv4: bool) -> io::Result<Socket> {
+        let any = if is_ipv4 { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { Ipv6Addr::UNSPECIFIED.into() };
+        match self {
+            Self::Address(address) if address.is_ipv4() != is_ipv4 => {
+                let family = if is_ipv4 { "IPv4" } else { "IPv6" };
+                Err(io::Error::new(io::ErrorKind::InvalidInput, format!("the destination is {family}")))
+            }
+            Self::Address(address) => Socket::bind(SocketAddr::new(*address, 0)),
+            Self::Interface(name) => {
+                check_exists(name)?;
+                let socket = Socket::bind(SocketAddr::new(any, 0))?;
+                if bind_to_device(&socket, name) {
+                    return Ok(socket);
+                }
+                let none = || {
+                    let what = format!("{name} has no address of the destination's family");
+                    io::Error::new(io::ErrorKind::AddrNotAvailable, what)
+                };
+                Socket::bind(SocketAddr::new(address_of(name, is_ipv4).ok_or_else(none)?, 0))
+            }
+        }
+    }
+}
+
+impl FromStr for Via {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if let Ok(address) = text.parse() {
+            return Ok(Self::Address(address));
+        }
+        let is_name = |c: char| c.is_ascii_graphic() && c != '/';
+        if text.is_empty() || text.len() > LONGEST || !text.chars().all(is_name) {
+            return Err("expected an interface such as wlan0, or an address of this host".into());
+        }
+        Ok(Self::Interface(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Via {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Interface(name) => f.write_str(name),
+            Self::Address(address) => address.fmt(f),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn check_exists(name: &str) -> io::Result<()> {
+    let absent = |_| io::Error::new(io::ErrorKind::NotFound, format!("there is no interface {name}"));
+    nix::net::if_::if_nametoindex(name).map(drop).map_err(absent)
+}
+
+#[cfg(not(unix))]
+fn check_exists(name: &str) -> io::Result<()> {
+    let what = format!("{name}: give the address of the interface on this system");
+    Err(io::Error::new(io::ErrorKind::Unsupported, what))
+}
+
+/// False where it is not permitted: before Linux 5.7 it took the capability CAP_NET_RAW.
+#[cfg(target_os = "linux")]
+fn bind_to_device(socket: &Socket, name: &str) -> bool {
+    setsockopt(socket, sockopt::BindToDevice, &name.into()).is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn bind_to_device(_: &Socket, _: &str) -> bool {
+    false
+}
+
+#[cfg(unix)]
+fn address_of(name: &str, is_ipv4: bool) -> Option<IpAddr> {
+    let interfaces = nix::ifaddrs::getifaddrs().ok()?.filter(|interface| interface.interface_name == name);
+    let mut addresses = interfaces.filter_map(|interface| ip_of(&interface.address?));
+    addresses.find(|ip| ip.is_ipv4() == is_ipv4)
+}
+
+#[cfg(not(unix))]
+const fn address_of(_: &str, _: bool) -> Option<IpAddr> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interfaces_and_addresses() {
+        assert_eq!("wlan0".parse(), Ok(Via::Interface("wlan0".into())));
+        assert_eq!("192.0.2.7".parse(), Ok(Via::Address([192, 0, 2, 7].into())));
+        assert_eq!("::1".parse(), Ok(Via::Address(Ipv6Addr::LOCALHOST.into())));
+        for wrong in ["", "a b", "eth0/1", "an-interface-of-a-long-name"] {
+            assert!(wrong.parse::<Via>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_socket_leaves_this_way() {
+        let bind = |via: &str, is_ipv4| via.parse::<Via>().unwrap().bind(is_ipv4);
+        assert_eq!(bind("127.0.0.1", true).unwrap().local_address().unwrap().ip(), Ipv4Addr::LOCALHOST);
+        assert_eq!(bind("127.0.0.1", false).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert!(bind("192.0.2.7", true).is_err(), "none of this host");
+        #[cfg(unix)]
+        assert!(bind("none0", true).unwrap_err().to_string().contains("none0"));
+        #[cfg(target_os = "linux")]
+        assert!(bind("lo", true).is_ok());
+    }
+}
