@@ -63,6 +63,18 @@ function showSound({ sound_packets: packets, sound_level_dbfs: level }) {
   row.querySelector("output").textContent = level == null ? "silent" : `${level.toFixed(0)} dBFS`;
 }
 
+// The lanes of a bonded sender, a row each.
+function showLanes(lanes) {
+  const table = byId("lanes");
+  table.hidden = !lanes;
+  const row = ({ via, state, allowance_bps: allowed, sent_bps: sent, rtt_ms: rtt, loss_ratio: loss }) => {
+    const percent = loss == null ? "" : `${(loss * 100).toFixed(1)} %`;
+    const values = [[allowed, "bit/s"], [sent, "bit/s"], [rtt, "ms"]].map(([value, unit]) => (value == null ? "" : quantity(value, unit)));
+    return make("tr", {}, ...[via, state, ...values, percent].map((textContent) => make("td", { textContent })));
+  };
+  table.querySelector("tbody").replaceChildren(...(lanes ?? []).map(row));
+}
+
 // A switch of controller or network is a dashed line through every panel.
 function drawMarks(context, chart) {
   context.save();
@@ -109,6 +121,7 @@ const on = {
     marks = marks.filter(({ time }) => time >= message.time - SHOWN_S);
     redraw();
     showSound(message);
+    showLanes(message.lanes);
     for (const [box, text] of numbers) box.textContent = text(message);
   },
   event(message) {

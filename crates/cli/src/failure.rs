@@ -53,6 +53,8 @@ impl From<seaway_stream::Error> for Failure {
             seaway_stream::Error::Bind { .. }
             | seaway_stream::Error::Control(_)
             | seaway_stream::Error::NoKeys
+            | seaway_stream::Error::NoLanes
+            | seaway_stream::Error::Via { .. }
             | seaway_stream::Error::NotForServer
             | seaway_stream::Error::PlainHttp(_)
             | seaway_stream::Error::Publish(WhipError::Certificates(_))

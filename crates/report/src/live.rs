@@ -16,6 +16,8 @@ measured! {
         state: Option<&'static str>,
         /// The address of the other end.
         peer: Option<String>,
+        /// The lanes of a bonded sender.
+        lanes: Option<Vec<LaneSample>>,
         /// rate that the controller allows media and repair
         allowance_bps: Option<u64> = "Allowed", BitsPerSecond, Higher,
         /// rate at which the pacer may send
@@ -91,6 +93,23 @@ measured! {
         /// luma PSNR of the picture on screen against the captured one
         psnr_db: Option<f64> = "PSNR", Decibels, Higher,
     }
+}
+
+/// The values of a lane at an instant.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+pub struct LaneSample {
+    /// Its interface or address.
+    pub via: String,
+    /// `new`, `up`, `suspect` or `down`.
+    pub state: &'static str,
+    /// Rate that its controller allows.
+    pub allowance_bps: u64,
+    /// IP bits sent over the last half second, every copy.
+    pub sent_bps: Option<u64>,
+    /// Its round-trip time.
+    pub rtt_ms: Option<f64>,
+    /// Lost packets over those whose fate is known, before repair, over the last half second.
+    pub loss_ratio: Option<f64>,
 }
 
 /// Why a rate was changed.

@@ -26,6 +26,18 @@ pub enum Error {
         /// What the system answered.
         error: io::Error,
     },
+    /// The interface cannot be used.
+    #[cfg(feature = "live")]
+    #[error("{via}: {error}")]
+    Via {
+        /// The interface.
+        via: seaway_net::Via,
+        /// What the system answered.
+        error: io::Error,
+    },
+    /// Lanes are for a receiver of this project.
+    #[error("several interfaces need a receiver of this project by RTP")]
+    NoLanes,
     /// Off this host, plain RTP needs explicit permission.
     #[error("{0} is not on this host: a session with it needs a key")]
     Unprotected(std::net::SocketAddr),

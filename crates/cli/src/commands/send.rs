@@ -6,6 +6,7 @@ use crate::interrupt;
 use crate::live::client_buffer::{self, LevelWatch};
 use crate::live::input::Input;
 use crate::live::keys;
+use crate::live::lanes;
 use crate::live::options::LiveOptions;
 use crate::live::repair::RepairOptions;
 use crate::live::report::{DelayFrom, Report};
@@ -19,6 +20,7 @@ use crate::web::{ControlName, Hello};
 use seaway_control::window::Window;
 use seaway_control::{ControlSpec, Registry, SpecError, policy};
 use seaway_media::shaped::Encapsulation;
+use seaway_net::Via;
 use seaway_report::qlog::End;
 use seaway_session::window::WindowSenderConfig;
 use seaway_session::{Format, Limits, OVERHEAD_IPV4, StreamDescription, Stripe, Transport, to_sdp};
@@ -92,6 +94,11 @@ pub(crate) struct Arguments {
     /// The local address, such as 0.0.0.0:5100, for players that need an address for their reports: RTCP uses the port above
     #[arg(help_heading = "Network", long, value_name = "ADDR")]
     bind: Option<SocketAddr>,
+    /// The interface, such as wlan0, or local address by which packets leave. Given several times, up to eight: each is a lane with a
+    /// controller of its own, a packet leaves by the lane on which it is expected to arrive first, and what a lane loses in an
+    /// outage is sent again by the others
+    #[arg(help_heading = "Network", long, value_name = "INTERFACE", conflicts_with_all = ["bind", "sdp", "sockets"])]
+    via: Vec<Via>,
     #[command(flatten)]
     server: ServerOptions,
     #[command(flatten)]
@@ -105,6 +112,7 @@ Examples:
   seaway send clip.mp4 'rtp://192.168.1.20:5004?key=…'        the URL that `recv` printed
   seaway send /dev/video0 rtp://192.168.1.20:5004 --key-file key
   ffmpeg -re -i clip.mp4 -c copy -f mpegts - | seaway send - rtp://127.0.0.1:5004 --copy
+  seaway send clip.mp4 'rtp://203.0.113.5:5004?key=…' --via wlan0 --via wwan0    both at once
   seaway send clip.mp4 whip+https://media.example.org/live/whip    a media server; SEAWAY_TOKEN has its token
   seaway send clip.mp4 rtp://127.0.0.1:5004 --sdp stream.sdp --control 'fixed(rate=1 Mbit/s)'
 
@@ -173,6 +181,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         .stripe(arguments.stripe.into())
         .sound(sound.into_source())
         .sockets(arguments.sockets)
+        .via(arguments.via.clone())
         .sizes(arguments.sizes.rule())
         .window(plan.is_window);
     let preview = reporter.track(0);
@@ -191,7 +200,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let clock = runtime.clock();
     let runtime = session::start(runtime)?;
     let session = Session::new(clock.now(), Some(sender), None).with_key_log(key_log);
-    let mut session = session.to(arguments.destination.to_string(), is_foreign(arguments));
+    let mut session =
+        session.with_lanes(&arguments.via).to(arguments.destination.to_string(), is_foreign(arguments));
     let (mut is_warned, mut level) = (false, LevelWatch::new());
     let outcome = session::run(clock, options.duration, |now| {
         let flow = session.drain()?;
@@ -270,6 +280,7 @@ impl Plan {
                 "{control} answers the level of the client's buffer, and a player or a media server reports none"
             )));
         }
+        lanes::check(&arguments.via, &control)?;
         arguments.check_sizes()?;
         arguments.check_server()?;
         let policy = arguments.policy.clone();
@@ -380,6 +391,7 @@ impl Arguments {
             (self.sdp.is_some(), "--sdp"),
             (self.shape, "--shape"),
             (self.sockets, "--sockets"),
+            (self.via.len() > 1, "--via given twice"),
             (self.stripe != StripeName::default(), "--stripe"),
         ];
         match given.into_iter().find(|(is_given, _)| *is_given) {
@@ -399,6 +411,7 @@ impl Arguments {
             (self.encoder.is_some(), "--encoder"),
             (self.sizes.is_given(), "--sizes"),
             (self.sockets, "--sockets"),
+            (self.via.len() > 1, "--via given twice"),
             (self.stripe != StripeName::default(), "--stripe"),
         ];
         match given.into_iter().find(|(is_given, _)| *is_given) {

@@ -1,13 +1,14 @@
 //! Events of a session as messages of the page and of the JSON lines.
 
 use crate::web::Live;
-use seaway_control::Decision;
+use seaway_control::{Decision, Subflow};
 use seaway_lab::decisions;
-use seaway_session::{FeedbackKind, ReceiverEvent, SenderEvent};
+use seaway_net::Via;
+use seaway_session::{FeedbackKind, LaneState, ReceiverEvent, SenderEvent};
 use seaway_stream::{ReceiveEvent, SendEvent};
 
 /// The message of a sender's event, where there is one.
-pub(super) fn of_sender(time: f64, event: &SendEvent) -> Option<Live> {
+pub(super) fn of_sender(time: f64, event: &SendEvent, via: &[Via]) -> Option<Live> {
     let of = |kind, what| Some(self::event(time, kind, what));
     match event {
         SendEvent::Session(SenderEvent::Decision(decision)) => Some(of_decision(time, decision)),
@@ -20,6 +21,7 @@ pub(super) fn of_sender(time: f64, event: &SendEvent) -> Option<Live> {
         SendEvent::Session(SenderEvent::FeedbackFound { kind }) => {
             of("peer", format!("the controller runs on {}", feedback_name(*kind)))
         }
+        SendEvent::Session(SenderEvent::Lane { lane, state }) => of("lane", of_lane(*lane, *state, via)?),
         SendEvent::Session(SenderEvent::PeerAppeared { .. }) => of("peer", "receiver appeared".into()),
         SendEvent::Session(SenderEvent::PeerLeft { .. }) => of("peer", "receiver left".into()),
         SendEvent::Connected(_) => of("peer", "receiver has the key".into()),
@@ -36,6 +38,18 @@ pub(super) fn of_sender(time: f64, event: &SendEvent) -> Option<Live> {
         SendEvent::SoundFailed(error) => of("source", format!("the sound has ended: {error}")),
         SendEvent::ControlRejected(error) => Some(Live::Error { text: error.to_string() }),
         _ => None,
+    }
+}
+
+/// A lane's change of state in words, where it is worth some.
+pub(super) fn of_lane(lane: Subflow, state: LaneState, via: &[Via]) -> Option<String> {
+    let name = via.get(usize::from(lane.0))?;
+    match state {
+        LaneState::Suspect => {
+            Some(format!("no reports come by {name}: its packets are sent again by the others"))
+        }
+        LaneState::Up => Some(format!("{name} is up again")),
+        LaneState::New | LaneState::Down => None,
     }
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod client_buffer;
 pub(crate) mod input;
 pub(crate) mod keys;
+pub(crate) mod lanes;
 mod messages;
 pub(crate) mod options;
 pub(crate) mod qlog;

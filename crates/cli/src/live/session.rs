@@ -3,10 +3,10 @@
 use super::STEP;
 use super::client_buffer;
 use super::keys::KeyLog;
-use super::messages;
 use super::server::state_name;
 use super::settings::Settings;
 use super::watch::{Missed, Seen, Watch};
+use super::{lanes, messages};
 use crate::failure::{Failure, note};
 use crate::files::Output;
 use crate::interrupt;
@@ -14,7 +14,7 @@ use crate::web::Live;
 use seaway_lab::PathState;
 use seaway_media::VideoCodec;
 use seaway_net::webrtc::PublisherState;
-use seaway_net::{Clock, Socket};
+use seaway_net::{Clock, Socket, Via};
 use seaway_report::live::Sample;
 use seaway_session::{ReceiverEvent, SenderEvent, StreamDescription};
 use seaway_stream::{ReceiveEvent, Receiver, RunningRuntime, Runtime, SendEvent, Sender};
@@ -56,6 +56,8 @@ pub(crate) struct Session {
     watch: Watch,
     /// The other end, as the user named it.
     destination: Option<String>,
+    /// The lanes of the sender, likewise.
+    via: Vec<Via>,
     /// Its reports come seldom.
     has_rare_reports: bool,
 }
@@ -82,6 +84,7 @@ impl Session {
             events: Vec::new(),
             watch: Watch::default(),
             destination: None,
+            via: Vec::new(),
             has_rare_reports: false,
         }
     }
@@ -101,6 +104,11 @@ impl Session {
         Self { destination: Some(destination), has_rare_reports: plain, ..self }
     }
 
+    /// Names the lanes of a bonded sender.
+    pub(crate) fn with_lanes(self, via: &[Via]) -> Self {
+        Self { via: via.to_vec(), ..self }
+    }
+
     /// Seconds since the beginning.
     pub(crate) fn time(&self, at: Timestamp) -> f64 {
         at.since(self.began).as_secs_f64()
@@ -109,7 +117,7 @@ impl Session {
     /// Takes the events of sender and receiver. Breaks once the source or the receiver has ended.
     pub(crate) fn drain(&mut self) -> Result<ControlFlow<()>, Failure> {
         while let Some((at, event)) = self.sender.as_mut().and_then(Sender::poll_event) {
-            self.events.extend(messages::of_sender(self.time(at), &event));
+            self.events.extend(messages::of_sender(self.time(at), &event, &self.via));
             if matches!(event, SendEvent::SourceEnded) {
                 self.ended_at = Some(at);
             }
@@ -154,6 +162,9 @@ impl Session {
             SendEvent::Session(SenderEvent::PeerLeft { .. }) => note("the receiver has left"),
             SendEvent::Session(SenderEvent::FeedbackFound { kind }) => {
                 note(&format!("the controller runs on {}", messages::feedback_name(kind)));
+            }
+            SendEvent::Session(SenderEvent::Lane { lane, state }) => {
+                messages::of_lane(lane, state, &self.via).iter().for_each(|message| note(message));
             }
             SendEvent::Replaced => {
                 return Err(Failure::running(&"another sender with the same key took over"));
@@ -377,6 +388,7 @@ impl Session {
                 sample.frames_skipped = Some(session.statistics.frames.skipped);
                 sample.sent_bps = state.sent_rate().map(Bitrate::as_bps);
                 sample.loss_ratio = state.loss_ratio();
+                sample.lanes = lanes::samples(state, &self.via);
                 let sound = session.statistics.audio;
                 if sound.sent.packets > 0 {
                     sample.sound_packets = Some(sound.sent.packets);

@@ -62,18 +62,48 @@ fn exposition(sample: &Sample) -> String {
             );
         }
     }
+    for lane in sample.lanes.iter().flatten() {
+        let is_up = f64::from(u8::from(lane.state == "up"));
+        let values = [
+            ("up", Some(is_up)),
+            ("allowance_bps", Some(lane.allowance_bps as f64)),
+            ("sent_bps", lane.sent_bps.map(|rate| rate as f64)),
+            ("rtt_ms", lane.rtt_ms),
+            ("loss_ratio", lane.loss_ratio),
+        ];
+        for (key, value) in values.into_iter().filter_map(|(key, value)| Some((key, value?))) {
+            let _ = writeln!(text, "seaway_lane_{key}{{via=\"{}\"}} {value}", lane.via);
+        }
+    }
     text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use seaway_report::live::LaneSample;
 
     #[test]
     fn numbers_are_gauges() {
         let sample = Sample { control: "tfrc".into(), rtt_ms: Some(42.5), ..Sample::default() };
         let expected = "# HELP seaway_rtt_ms round-trip time as the sender measured it (ms)\n\
                         # TYPE seaway_rtt_ms gauge\nseaway_rtt_ms 42.5\n";
+        assert_eq!(exposition(&sample), expected);
+    }
+
+    #[test]
+    fn lanes_have_a_label() {
+        let lane = LaneSample {
+            via: "wlan0".into(),
+            state: "up",
+            allowance_bps: 5,
+            sent_bps: None,
+            rtt_ms: Some(20.5),
+            loss_ratio: None,
+        };
+        let sample = Sample { lanes: Some(vec![lane]), ..Sample::default() };
+        let expected = "seaway_lane_up{via=\"wlan0\"} 1\nseaway_lane_allowance_bps{via=\"wlan0\"} 5\n\
+                        seaway_lane_rtt_ms{via=\"wlan0\"} 20.5\n";
         assert_eq!(exposition(&sample), expected);
     }
 }

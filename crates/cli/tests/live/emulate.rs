@@ -9,6 +9,7 @@ use seaway_units::TimeDelta;
 use serde_json::Value;
 use std::net::UdpSocket;
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// 10 Mbit/s and 20 ms each way.
 const LANE: &str = r#"
@@ -227,6 +228,93 @@ impl Lane {
 fn remove(hosts: &[String]) {
     for host in hosts {
         let _ = ip(&format!("netns del {host}"));
+    }
+}
+
+/// Two namespaces with two links between them, each by an emulator of its own.
+pub(crate) struct Links {
+    folder: tempfile::TempDir,
+    hosts: [String; 2],
+    _emulators: Vec<Live>,
+}
+
+impl Links {
+    /// The address of the far host, by whichever link.
+    pub(crate) const FAR: &str = "10.99.0.2";
+
+    /// Makes them, or says why the test is skipped.
+    pub(crate) fn new(links: &[String; 2]) -> Option<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let mark = format!("{}x{}", std::process::id() % 100_000, COUNT.fetch_add(1, Ordering::Relaxed));
+        let hosts = ["n", "f"].map(|end| format!("b{mark}{end}"));
+        let folder = tempfile::tempdir().unwrap();
+        let made =
+            has("ip", "-V").then(|| hosts.iter().try_for_each(|host| ip(&format!("netns add {host}"))))?;
+        let mut all = Self { folder, hosts, _emulators: Vec::new() };
+        let is_there = made.is_some() && Path::new("/dev/net/tun").exists();
+        if !is_there || links.iter().enumerate().any(|(index, link)| !all.add(index, link)) {
+            skip("TUN devices and network namespaces need root and a kernel that has them");
+            return None;
+        }
+        all.route()?;
+        Some(all)
+    }
+
+    /// The device of a host on a link.
+    pub(crate) fn device(&self, host: usize, link: usize) -> String {
+        format!("{}{link}", self.hosts[host])
+    }
+
+    fn add(&mut self, index: usize, link: &str) -> bool {
+        let [near, far] = [0, 1].map(|host| format!("tun = \"{}\"", self.device(host, index)));
+        let mut emulator = emulate(self.folder.path(), &attached(link, &near, &far), &[]);
+        let is_there = emulator.prints_note("far is at tun");
+        self._emulators.push(emulator);
+        is_there
+    }
+
+    fn route(&self) -> Option<()> {
+        let [near, far] = &self.hosts;
+        ip(&format!("-n {far} link set lo up"))?;
+        ip(&format!("-n {far} addr add {}/32 dev lo", Self::FAR))?;
+        for link in 0..2 {
+            for (host, number) in self.hosts.iter().zip(1..) {
+                let device = self.device(number - 1, link);
+                ip(&format!("link set {device} netns {host}"))?;
+                ip(&format!("-n {host} addr add 10.98.{link}.{number}/24 dev {device}"))?;
+                ip(&format!("-n {host} link set {device} up"))?;
+            }
+            ip(&format!("-n {near} route add {}/32 dev {} metric {link}", Self::FAR, self.device(0, link)))?;
+            self.answer_by(link)?;
+        }
+        Some(())
+    }
+
+    /// The far host answers from the address that the near one sends to.
+    fn answer_by(&self, link: usize) -> Option<()> {
+        let (host, device) = (&self.hosts[1], self.device(1, link));
+        ip(&format!("-n {host} route replace 10.98.{link}.0/24 dev {device} src {}", Self::FAR))
+    }
+
+    /// Ends a link or brings it back: what comes to its far end is lost, and nothing goes back.
+    pub(crate) fn set_link(&self, link: usize, is_up: bool) {
+        let state = if is_up { "up" } else { "down" };
+        ip(&format!("-n {} link set {} {state}", self.hosts[1], self.device(1, link))).unwrap();
+        if is_up {
+            self.answer_by(link).unwrap();
+        }
+    }
+
+    /// Runs seaway on that host.
+    pub(crate) fn seaway(&self, host: usize, arguments: &[&str]) -> Live {
+        let program = seaway(self.folder.path(), arguments).get_program().to_str().unwrap().to_owned();
+        Live::start(within(&self.hosts[host], &program, self.folder.path(), arguments))
+    }
+}
+
+impl Drop for Links {
+    fn drop(&mut self) {
+        remove(&self.hosts);
     }
 }
 

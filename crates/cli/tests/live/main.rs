@@ -17,6 +17,7 @@ mod export;
 mod hostile;
 mod keyed;
 mod lane;
+mod lanes;
 mod namespaces;
 mod other_codecs;
 mod plain_rtp;

@@ -1,6 +1,7 @@
 //! A session's receiver on a socket.
 
 use super::event::ReceiveEvent;
+use super::lane_addresses::LaneAddresses;
 use super::machine::RejectCounters;
 use bytes::Bytes;
 use seaway_net::{Incoming, Machine, Outgoing, SNAPSHOT_INTERVAL, next_snapshot};
@@ -106,6 +107,17 @@ impl PlainReception {
     }
 }
 
+/// The synchronisation source of an RTP packet.
+fn ssrc_of(datagram: &[u8]) -> Option<u32> {
+    let octets = datagram.get(8..12)?;
+    Some(octets.iter().fold(0, |ssrc, octet| ssrc << 8 | u32::from(*octet)))
+}
+
+/// Whether a datagram is RTCP and not RTP (RFC 5761 section 4).
+fn is_rtcp(datagram: &[u8]) -> bool {
+    datagram.get(1).is_some_and(|kind| (192..=223).contains(kind))
+}
+
 /// Whether a datagram is RTP with the shortest header before whole transport packets. What is cut anywhere can look like RTP with a
 /// longer header.
 fn is_transport_over_rtp(datagram: &[u8]) -> bool {
@@ -121,6 +133,8 @@ pub(super) struct ReceiverMachine {
     access: Access,
     plain: Option<PlainReception>,
     limit: AmplificationLimit,
+    /// Of a bonded sender.
+    lanes: LaneAddresses,
     commands: mpsc::Receiver<ReceiverCommand>,
     /// `None` once the session is closed, which ends the playback thread.
     updates: Option<mpsc::Sender<ReceiverUpdate>>,
@@ -154,6 +168,7 @@ impl ReceiverMachine {
             access,
             plain,
             limit: AmplificationLimit::default(),
+            lanes: LaneAddresses::default(),
             commands,
             updates: Some(updates),
             next_snapshot: now,
@@ -187,12 +202,17 @@ impl ReceiverMachine {
             None => self.rejected.decode(packet),
         };
         let Some(mut message) = decoded else { return };
+        let lane = LaneAddresses::lane_of_message(self.receiver.description(), &message);
+        if let Some(lane) = lane {
+            self.lanes.on_packet(now, lane, datagram.from, datagram.data.len());
+        }
         self.receiver.handle_message(now, datagram.at.min(now), datagram.ecn, &mut message);
+        self.lanes.follow(self.receiver.description());
     }
 
     fn handle_open(&mut self, now: Timestamp, datagram: &Incoming<'_>) {
         let Access::Open { peer, lock } = self.access else { return };
-        if self.is_subflow(datagram) {
+        if self.is_subflow(datagram) || self.is_of_lane(now, datagram, lock) {
             return self.handle_packet(now, datagram, &Bytes::copy_from_slice(datagram.data));
         }
         let is_peer = peer.is_some_and(|(peer, _)| peer == datagram.from);
@@ -215,14 +235,23 @@ impl ReceiverMachine {
     /// its host. The sender's address is that of the first.
     fn is_subflow(&self, datagram: &Incoming<'_>) -> bool {
         let Some(peer) = self.access.peer() else { return false };
-        let (Some(session), Some(octets)) = (self.receiver.description(), datagram.data.get(8..12)) else {
+        let (Some(session), Some(ssrc)) = (self.receiver.description(), ssrc_of(datagram.data)) else {
             return false;
         };
-        let ssrc = octets.iter().fold(0, |ssrc, octet| ssrc << 8 | u32::from(*octet));
         let source = SourceId::of(ssrc, session.session);
-        let is_rtcp = datagram.data.get(1).is_some_and(|kind| (192..=223).contains(kind));
         let is_there = peer.ip() == datagram.from.ip() && peer.port() != datagram.from.port();
-        is_there && !is_rtcp && source.is_some_and(|source| source.subflow.0 > 0)
+        is_there && !is_rtcp(datagram.data) && source.is_some_and(|source| source.subflow.0 > 0)
+    }
+
+    /// Whether a datagram comes by a lane of the sender's: RTP of the lane, or RTCP from where a lane is. Lanes are at addresses of their
+    /// own, and each stays at its first one until it is silent for as long as `lock`.
+    fn is_of_lane(&self, now: Timestamp, datagram: &Incoming<'_>, lock: TimeDelta) -> bool {
+        if is_rtcp(datagram.data) {
+            return self.lanes.is_known(datagram.from);
+        }
+        let lane =
+            ssrc_of(datagram.data).and_then(|ssrc| LaneAddresses::lane_of(self.receiver.description(), ssrc));
+        lane.is_some_and(|lane| self.lanes.admits(now, lane, datagram.from, lock))
     }
 
     /// RTCP on the port of its own, from the sender's host alone.
@@ -343,7 +372,11 @@ impl Machine for ReceiverMachine {
                 buffer.clear();
                 continue;
             }
-            if is_sealed && self.limit.allows(buffer.len()) {
+            if !self.lanes.is_empty() {
+                if let Some(to) = self.lanes.to(transmit.subflow, buffer.len()).filter(|_| is_sealed) {
+                    return Some(Outgoing { socket: 0, to, ecn: transmit.ecn });
+                }
+            } else if is_sealed && self.limit.allows(buffer.len()) {
                 let control_peer = self.plain.as_ref().and_then(|plain| plain.control_peer);
                 let (socket, to) = control_peer.map_or((0, peer), |control_peer| (CONTROL, control_peer));
                 return Some(Outgoing { socket, to, ecn: transmit.ecn });

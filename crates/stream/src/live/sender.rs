@@ -27,7 +27,7 @@ use seaway_media::audio::{AudioSource, OpusEncoder};
 use seaway_media::encoder::LadderRule;
 use seaway_media::input::{CodedInput, PictureSource};
 use seaway_net::webrtc::WhipResource;
-use seaway_net::{Lateness, Socket};
+use seaway_net::{Lateness, Socket, Via};
 use seaway_protect::Protection;
 use seaway_protect::channel::SenderChannel;
 use seaway_session::{
@@ -91,6 +91,7 @@ pub struct SenderBuilder {
     format: Format,
     stripe: Stripe,
     socket_count: usize,
+    via: Vec<Via>,
 }
 
 impl SenderBuilder {
@@ -121,6 +122,7 @@ impl SenderBuilder {
             format: Format::H264,
             stripe: Stripe::default(),
             socket_count: 1,
+            via: Vec::new(),
         }
     }
 
@@ -178,6 +180,13 @@ impl SenderBuilder {
         /// More subflows share them.
         const MOST: usize = 8;
         Self { socket_count: if own { MOST } else { 1 }, ..self }
+    }
+
+    /// Sends by these interfaces of the host. Several are lanes of a bonded session, up to [`MOST_LANES`](seaway_control::MOST_LANES):
+    /// each has a controller of its own, and a packet leaves by the one on which it is expected to arrive first. Not with plain RTP
+    /// for players of others, nor over the window transport.
+    pub fn via(self, via: Vec<Via>) -> Self {
+        Self { via, ..self }
     }
 
     /// The format of the frames of a source or of the application; H.264 by default.
@@ -289,7 +298,10 @@ impl SenderBuilder {
             Some(server) => server.local_address(self.to, self.bind)?,
             None => self.bind,
         };
-        let socket = Socket::bind(bind).map_err(|error| Error::Bind { address: bind, error })?;
+        let socket = match self.via.first() {
+            Some(via) => self.bind_via(via)?,
+            None => Socket::bind(bind).map_err(|error| Error::Bind { address: bind, error })?,
+        };
         let breaker = self.circuit_breaker.then(|| CircuitBreaker::new(!is_loopback));
         let (commands, queue) = mpsc::channel();
         let (send_updates, updates) = mpsc::channel();
@@ -335,6 +347,10 @@ impl SenderBuilder {
         Ok(Sender { input, updates, state, capture, stop, meter, runtime: None, resource })
     }
 
+    fn bind_via(&self, via: &Via) -> Result<Socket, Error> {
+        via.bind(self.to.is_ipv4()).map_err(|error| Error::Via { via: via.clone(), error })
+    }
+
     fn is_loopback(&self) -> bool {
         self.to.ip().to_canonical().is_loopback()
     }
@@ -359,6 +375,9 @@ impl SenderBuilder {
             Some(server) if is_exposed && !server.url.is_secure() => Err(Error::PlainHttp(self.to)),
             None if is_exposed && self.key.is_none() => Err(Error::Unprotected(self.to)),
             None if self.window && self.key.is_some() => Err(Error::NoKeys),
+            _ if self.via.len() > 1 && (self.window || self.plain || self.server.is_some()) => {
+                Err(Error::NoLanes)
+            }
             _ => Ok(()),
         }
     }
@@ -379,6 +398,7 @@ impl SenderBuilder {
             config(*to, identity, is_protected, self.control.clone()?, *limits, self.format).within(*latency);
         self.repair.apply(*latency, &mut config);
         config.stripe = self.stripe;
+        config.lanes = u8::try_from(self.via.len()).unwrap_or(u8::MAX).max(1);
         // A coded stream has intra pictures of many times the mean, and no other size of them can be had: what waits behind one may
         // take the latency.
         if self.format == Format::Mpv {
@@ -400,7 +420,11 @@ impl SenderBuilder {
         }
         let control_address =
             if plain { Some(plain_rtp(&mut config, &mut sockets, runtime, identity, *to)?) } else { None };
-        let socket_count = if plain || publication.is_some() { 1 } else { self.socket_count };
+        let has_lanes = config.lanes > 1;
+        let socket_count = if plain || publication.is_some() || has_lanes { 1 } else { self.socket_count };
+        for via in self.via.iter().skip(1) {
+            sockets.push(self.bind_via(via)?);
+        }
         for _ in 1..socket_count {
             let address = SocketAddr::new(sockets[0].local_address()?.ip(), 0);
             sockets.push(Socket::bind(address).map_err(|error| Error::Bind { address, error })?);
@@ -426,6 +450,7 @@ impl SenderBuilder {
         let SessionQueues { commands, updates } = queues;
         let machine = SenderMachine::new(now, session, channel, control_address, breaker, commands, updates)
             .with_sockets(socket_count);
+        let machine = if has_lanes { machine.with_lanes(self.via.len()) } else { machine };
         let controls = machine.controls();
         runtime.add(machine, sockets)?;
         Ok(Ends { controls, overhead, media_clock, resource })

@@ -10,9 +10,10 @@ use seaway_net::{Incoming, Machine, Outgoing, next_snapshot};
 use seaway_protect::Error;
 use seaway_protect::channel::Received;
 use seaway_session::{
-    BreakerAction, CircuitBreaker, Frame, Limits, Message, Sender, SenderEvent, SenderStatistics, Transmit,
+    BreakerAction, CircuitBreaker, Frame, LaneStatistics, Limits, Message, Sender, SenderEvent,
+    SenderStatistics, Transmit,
 };
-use seaway_units::{Bitrate, DataSize, Decibels, Ecn, Timestamp};
+use seaway_units::{Bitrate, DataSize, Decibels, Ecn, TimeDelta, Timestamp};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
@@ -73,6 +74,8 @@ pub struct SenderSnapshot {
     pub backlog: DataSize,
     /// Nothing waits in it, and nothing that left may still have to be sent again.
     pub is_drained: bool,
+    /// The lanes of a bonded session; empty where there are none.
+    pub lanes: Vec<LaneStatistics>,
     /// Datagrams rejected at the socket.
     pub rejected: RejectCounters,
 }
@@ -128,6 +131,9 @@ enum Closing {
     Closed,
 }
 
+/// For so long the lane of the last answer is taken for one that is up.
+const ANSWERED: TimeDelta = TimeDelta::from_millis(500);
+
 /// The socket of RTCP where that does not share the port of RTP.
 const CONTROL: usize = 1;
 
@@ -143,6 +149,10 @@ pub(super) struct SenderMachine {
     control: Option<SocketAddr>,
     /// Subflows leave by so many sockets in turn; all else by the first.
     socket_count: usize,
+    /// Subflows are lanes: messages of the channel leave by the socket by which an answer came last, or by each in turn.
+    has_lanes: bool,
+    channel_socket: usize,
+    answered: Option<Timestamp>,
     is_ready: bool,
     breaker: Option<CircuitBreaker>,
     is_broken: bool,
@@ -176,6 +186,9 @@ impl SenderMachine {
             channel,
             control,
             socket_count: 1,
+            has_lanes: false,
+            channel_socket: 0,
+            answered: None,
             is_ready: false,
             breaker,
             is_broken: false,
@@ -194,6 +207,20 @@ impl SenderMachine {
     /// Each subflow leaves by a socket of its own, of the first `socket_count`.
     pub(super) fn with_sockets(self, socket_count: usize) -> Self {
         Self { socket_count, ..self }
+    }
+
+    /// Each lane leaves by a socket of its own, and so do the reports about them.
+    pub(super) fn with_lanes(self, lanes: usize) -> Self {
+        Self { socket_count: lanes, has_lanes: true, ..self }
+    }
+
+    /// The socket by which a message of the channel leaves.
+    fn socket_of_channel(&mut self, now: Timestamp) -> usize {
+        let is_answered = self.answered.is_some_and(|at| now.since(at) < ANSWERED);
+        if self.has_lanes && !is_answered {
+            self.channel_socket = (self.channel_socket + 1) % self.socket_count;
+        }
+        self.channel_socket
     }
 
     /// What the source reads before each frame.
@@ -269,7 +296,8 @@ impl SenderMachine {
         buffer: &mut Vec<u8>,
     ) -> Option<Outgoing> {
         let to = self.channel.seal(now, buffer)?;
-        let subflow_socket = if is_rtcp { 0 } else { usize::from(transmit.subflow.0) % self.socket_count };
+        let subflow_socket =
+            if is_rtcp && !self.has_lanes { 0 } else { usize::from(transmit.subflow.0) % self.socket_count };
         let control = self.control.filter(|_| is_rtcp);
         let (socket, to) = control.map_or((subflow_socket, to), |control| (CONTROL, control));
         Some(Outgoing { socket, to, ecn: transmit.ecn })
@@ -314,6 +342,7 @@ impl SenderMachine {
             gauges,
             backlog: self.sender.backlog(),
             is_drained: self.sender.backlog().is_zero(),
+            lanes: self.sender.lanes(),
             rejected: self.rejected,
         }
     }
@@ -364,7 +393,10 @@ impl SenderMachine {
 }
 
 impl Machine for SenderMachine {
-    fn handle_datagram(&mut self, now: Timestamp, _socket: usize, datagram: &Incoming<'_>) {
+    fn handle_datagram(&mut self, now: Timestamp, socket: usize, datagram: &Incoming<'_>) {
+        if self.has_lanes {
+            (self.channel_socket, self.answered) = (socket, Some(now));
+        }
         match self.channel.handle_datagram(now, datagram.from, datagram.data) {
             Ok(Received::Packet(packet)) => {
                 if let Some(message) = self.rejected.decode(&packet) {
@@ -411,7 +443,7 @@ impl Machine for SenderMachine {
 
     fn poll_datagram(&mut self, now: Timestamp, buffer: &mut Vec<u8>) -> Option<Outgoing> {
         if let Some(to) = self.channel.poll_datagram(now, buffer) {
-            return Some(Outgoing { socket: 0, to, ecn: Ecn::NotEct });
+            return Some(Outgoing { socket: self.socket_of_channel(now), to, ecn: Ecn::NotEct });
         }
         let mut message = Message::default();
         while let Some(transmit) = self.poll_session(now, &mut message) {

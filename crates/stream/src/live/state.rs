@@ -8,6 +8,7 @@ use crate::sink::PictureScore;
 use crate::source::SourceStatus;
 use seaway_control::ControlSpec;
 use seaway_media::PictureSize;
+use seaway_session::LaneStatistics;
 use seaway_units::{Bitrate, DataSize, Decibels, TimeDelta, Timestamp};
 use std::collections::VecDeque;
 
@@ -36,6 +37,26 @@ pub struct SenderState {
     sent: Counter,
     lost: Counter,
     reported: Counter,
+    lanes: Vec<LaneCounters>,
+}
+
+/// What is counted of a lane.
+#[derive(Debug, Default)]
+struct LaneCounters {
+    sent: Counter,
+    lost: Counter,
+    reported: Counter,
+}
+
+/// A lane of a sender.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LaneStatus {
+    /// Its counters.
+    pub statistics: LaneStatistics,
+    /// The rate on the wire over the last half second.
+    pub sent_rate: Option<Bitrate>,
+    /// Lost packets over reported packets, over the last half second.
+    pub loss_ratio: Option<f64>,
 }
 
 impl SenderState {
@@ -54,6 +75,7 @@ impl SenderState {
             sent,
             lost,
             reported,
+            lanes: Vec::new(),
         }
     }
 
@@ -67,6 +89,12 @@ impl SenderState {
         self.sent.set(at, statistics.sent.size.as_bytes());
         self.lost.set(at, statistics.lost);
         self.reported.set(at, statistics.lost + statistics.received);
+        self.lanes.resize_with(snapshot.lanes.len(), LaneCounters::default);
+        for (counters, lane) in self.lanes.iter_mut().zip(&snapshot.lanes) {
+            counters.sent.set(at, lane.sent.as_bytes());
+            counters.lost.set(at, lane.lost);
+            counters.reported.set(at, lane.lost + lane.received);
+        }
         let before = self.session.as_ref().map(|session| session.statistics.frames).unwrap_or_default();
         let frames = statistics.frames;
         let mean = |total: TimeDelta, count: u64| (count > 0).then(|| total.as_millis_f64() / count as f64);
@@ -82,6 +110,16 @@ impl SenderState {
     /// The rate on the wire over the last half second.
     pub fn sent_rate(&self) -> Option<Bitrate> {
         self.sent.rate()
+    }
+
+    /// The lanes of a bonded session; empty where there are none.
+    pub fn lanes(&self) -> impl Iterator<Item = LaneStatus> + '_ {
+        let known = self.session.iter().flat_map(|session| &session.lanes);
+        known.zip(&self.lanes).map(|(statistics, LaneCounters { sent, lost, reported })| LaneStatus {
+            statistics: *statistics,
+            sent_rate: sent.rate(),
+            loss_ratio: lost.ratio_to(reported),
+        })
     }
 
     /// Lost packets over reported packets, over the last half second.

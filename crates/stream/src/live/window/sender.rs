@@ -226,6 +226,7 @@ impl WindowSenderMachine {
         window.inspect(&mut |gauge| gauges.push(gauge));
         SenderSnapshot {
             at: now,
+            lanes: Vec::new(),
             statistics: self.statistics(),
             allowance: window.allowance(Subflow(0)).rate.min(self.window_rate()),
             // Before the source has said what it could use there is none.
