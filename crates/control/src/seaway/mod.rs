@@ -77,6 +77,8 @@ pub struct Seaway {
     competing: Competing,
     groups: Groups,
     updated: Option<f64>,
+    /// When a timer was last handled: in silence nothing else shows how late it is.
+    expired: f64,
     /// When a wait of over 1 ms was last seen.
     last_waited: f64,
     /// When the queue was last seen empty, and until when less is sent to see it so.
@@ -157,6 +159,7 @@ impl Seaway {
             competing: Competing::new(),
             groups: Groups::new(),
             updated: None,
+            expired: f64::NEG_INFINITY,
             last_waited: 0.0,
             last_empty: 0.0,
             dip_until: f64::NEG_INFINITY,
@@ -301,6 +304,12 @@ impl Seaway {
         Some(origin + TimeDelta::from_secs_f64(due))
     }
 
+    /// The latest time known.
+    fn latest(&self) -> f64 {
+        let departure = self.history.last_departure().unwrap_or(0.0);
+        departure.max(self.updated.unwrap_or(0.0)).max(self.expired)
+    }
+
     fn on_backlog(&mut self, waiting: DataSize) {
         self.leftover = (waiting.as_bytes_f64() - 1.05 * self.frame).max(0.0);
         self.frame = 0.0;
@@ -361,6 +370,10 @@ impl RateController for Seaway {
     }
 
     fn handle_timeout(&mut self, now: Timestamp) {
+        if self.poll_timeout().is_none_or(|due| now < due) {
+            return;
+        }
+        self.expired = self.seconds(now);
         if self.outage_due().is_some_and(|due| due <= now) {
             self.outage.due = None;
             self.outage.is_on |= self.history.in_flight() > 0.0 && !self.is_starting();
@@ -376,9 +389,7 @@ impl RateController for Seaway {
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
-        let outage =
-            self.origin.zip(self.outage.due).map(|(origin, due)| origin + TimeDelta::from_secs_f64(due));
-        [outage, self.no_feedback.due()].into_iter().flatten().min()
+        [self.outage_due(), self.no_feedback.due()].into_iter().flatten().min()
     }
 
     fn decision_log(&mut self) -> Option<&mut DecisionLog> {
@@ -386,7 +397,7 @@ impl RateController for Seaway {
     }
 
     fn allowance(&self, _subflow: Subflow) -> Allowance {
-        let t = self.history.last_departure().unwrap_or(0.0).max(self.updated.unwrap_or(0.0));
+        let t = self.latest();
         let rate = match self.pattern(t) {
             Pattern::Single => self.pace(t),
             _ if self.groups.is_inside() => 1e12,
