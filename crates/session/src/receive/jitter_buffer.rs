@@ -40,6 +40,8 @@ pub(super) struct JitterBuffer {
     broken: bool,
     held: DataSize,
     given_up: VecDeque<GivenUp>,
+    /// Number and time stamp of the frame that was given up last: more of its packets may still come.
+    unfinished: Option<(u64, u32)>,
     /// Packets in a row that were out of range.
     out_of_range: u32,
     /// Emptied lists of packets, reused for new frames.
@@ -161,6 +163,7 @@ impl JitterBuffer {
             broken: true,
             held: DataSize::ZERO,
             given_up: VecDeque::new(),
+            unfinished: None,
             out_of_range: 0,
             spare: Vec::new(),
         }
@@ -226,6 +229,9 @@ impl JitterBuffer {
         }
         unwrap.reach(sequence);
         let frame = self.numbers.next(marking.frame.into());
+        if self.unfinished == Some((frame, timestamp)) {
+            return self.pass_over(sequence);
+        }
         // Usually the packet belongs to the last frame.
         let is_of_last =
             self.frames.back().is_some_and(|last| last.frame == frame && last.timestamp == timestamp);
@@ -307,6 +313,16 @@ impl JitterBuffer {
     fn update_first_presented(&mut self) {
         let first = self.frames.iter().take(PREDICTED).map(|entry| entry.media_time).min();
         self.first_presented = first.unwrap_or_default();
+    }
+
+    /// More of a frame that was given up while it arrived: it is lost already.
+    fn pass_over(&mut self, sequence: u64) -> Inserted {
+        self.out_of_range = 0;
+        // What waits already came after it.
+        if self.frames.is_empty() {
+            self.next_sequence = Some(sequence + 1);
+        }
+        Inserted::Late { whole: false }
     }
 
     fn insert_late(&mut self, sequence: u64) -> Inserted {
@@ -411,6 +427,7 @@ impl JitterBuffer {
             return Some(Released::Lost { frames: missed, skipped, froze: false });
         }
         self.remember(&entry);
+        self.unfinished = entry.end.is_none().then_some((entry.frame, entry.timestamp));
         self.recycle(entry.fragments);
         Some(Released::Lost { frames: missed + 1, skipped, froze: self.broken && !was_broken })
     }
@@ -555,6 +572,20 @@ mod tests {
         line.packet(2, 4, 4, 4, Reference);
         assert_eq!(line.all(), ["frame 0 (0 skipped)", "lost 1", "frame 2 (0 skipped)"]);
         assert_eq!(line.packet(1, 1, 3, 2, Discardable), Inserted::Late { whole: true });
+    }
+
+    /// Without repair a large frame is given up at its first gap, while most of it is still on its way.
+    #[test]
+    fn the_rest_of_a_frame_that_was_given_up_counts_no_more() {
+        let mut line = Fixture::new();
+        line.packet(0, 0, 0, 0, Key);
+        line.packet(1, 1, 900, 2, Discardable);
+        assert_eq!(line.all(), ["frame 0 (0 skipped)", "lost 1"]);
+        for sequence in 3..=900 {
+            assert_eq!(line.packet(1, 1, 900, sequence, Discardable), Inserted::Late { whole: false });
+        }
+        line.packet(2, 901, 901, 901, Reference);
+        assert_eq!(line.all(), ["frame 2 (0 skipped)"]);
     }
 
     #[test]
