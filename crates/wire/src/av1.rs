@@ -54,17 +54,17 @@ impl<'a> Payload<'a> {
             let expected = "no sequence that begins in the middle of an OBU";
             return Err(Error::Invalid { field: FIELD, offset: 0, seen: header.into(), expected });
         }
-        let (mut rest, mut index) = (parsed.elements, 0);
+        let (mut rest, mut index) = (parsed.elements, 0_usize);
         while !rest.is_empty() {
             index += 1;
             let base = payload.len() - rest.len();
             rest = parsed.split(rest, index).map_err(|error| error.moved(base))?.1;
         }
-        if parsed.count > index {
+        if usize::from(parsed.count) > index {
             return Err(Error::Truncated {
                 field: FIELD,
                 offset: payload.len(),
-                needed: usize::from(parsed.count - index),
+                needed: usize::from(parsed.count) - index,
                 available: 0,
             });
         }
@@ -84,9 +84,9 @@ impl<'a> Payload<'a> {
     }
 
     /// Element number `index`, from 1 on, at the beginning of these octets, and what follows it.
-    fn split(&self, octets: &'a [u8], index: u8) -> Result<(&'a [u8], &'a [u8]), Error> {
+    fn split(&self, octets: &'a [u8], index: usize) -> Result<(&'a [u8], &'a [u8]), Error> {
         let (size, len) = match self.count {
-            count if count == index => (octets.len(), 0),
+            count if usize::from(count) == index => (octets.len(), 0),
             _ => leb128(octets)?,
         };
         if size == 0 {
@@ -222,6 +222,13 @@ mod tests {
         for payload in wrong {
             assert!(Payload::parse(payload).is_err(), "{payload:x?}");
         }
+    }
+
+    /// As many as a large datagram holds: more than an octet counts.
+    #[test]
+    fn many_small_elements() {
+        let payload = [&[0x00][..], &[1, 0x30].repeat(700)].concat();
+        assert_eq!(elements(&payload), vec![&[0x30][..]; 700]);
     }
 
     #[test]
