@@ -75,6 +75,19 @@ fn retransmission_repairs_loss_in_time() {
     assert!(received.freezes.longest < ms(600), "{:?}", received.freezes);
 }
 
+/// No round trip is measured by then.
+#[test]
+fn the_first_packets_are_repaired_too() {
+    for lost in [10, 50, 90, 130, 170] {
+        let there = outage(ideal(ms(20)), at(lost), at(lost + 20));
+        let mut run = run("seaway", there, ideal(ms(20)));
+        run.until(at(2000));
+        let received = run.receiver.statistics();
+        assert!(received.repaired > 0, "{lost} ms: {received:#?}");
+        assert_eq!(received.frames.lost, 0, "{lost} ms: {received:#?}");
+    }
+}
+
 #[test]
 fn without_retransmission_a_key_frame_ends_the_freeze() {
     let mut run = run("fixed", lossy(ms(20), 0.01, 3), ideal(ms(20)));

@@ -17,8 +17,6 @@ const PENDING: usize = 4096;
 const PENDING_OCTETS: DataSize = DataSize::from_bytes(8 << 20);
 /// The largest packet of another sender, as an IP datagram: what an Ethernet frame holds.
 const PACKET: DataSize = DataSize::from_bytes(1500);
-/// Plain RTP gives the receiver no round-trip time. Requests for packets assume this one.
-const ASSUMED_RTT: TimeDelta = TimeDelta::from_millis(100);
 
 /// A packet and how it came.
 #[derive(Debug)]
@@ -173,9 +171,9 @@ impl PlainSource {
         })
     }
 
-    /// The round-trip time to assume, where packets can be requested.
-    pub(super) fn assumed_rtt(&self) -> Option<TimeDelta> {
-        self.video.nack.then_some(ASSUMED_RTT)
+    /// Whether packets can be requested.
+    pub(super) fn can_request(&self) -> bool {
+        self.video.nack
     }
 
     /// The synchronisation source of retransmissions on the wire.

@@ -31,6 +31,8 @@ const HELD: DataSize = DataSize::from_bytes(12 << 20);
 /// Between receiver reports.
 const REPORT_INTERVAL: TimeDelta = TimeDelta::from_secs(1);
 
+/// Before a round-trip time is measured, and with plain RTP, which measures none, requests assume this one.
+const ASSUMED_RTT: TimeDelta = TimeDelta::from_millis(100);
 /// A lane by which nothing came for so long, while others had packets, gets no requests.
 const LANE_SILENCE: TimeDelta = TimeDelta::from_millis(100);
 
@@ -596,9 +598,10 @@ impl Session {
         self.note_due();
     }
 
-    /// The round-trip time by which packets are requested.
+    /// The round-trip time by which packets are requested; none where they cannot be.
     fn request_rtt(&self) -> Option<TimeDelta> {
-        self.rtt.or_else(|| self.plain.as_ref().and_then(|plain| plain.assumed_rtt()))
+        let can_request = self.plain.as_ref().is_none_or(|plain| plain.can_request());
+        self.rtt.or(can_request.then_some(ASSUMED_RTT))
     }
 
     #[inline]
