@@ -5,7 +5,7 @@ use crate::config::{FeedbackFormat, Stripe};
 use crate::describe::{PlainRtp, PlainVideo, SessionDescription, StreamDescription};
 use crate::message::{ControlData, RtpPacket, payload_type};
 use seaway_control::{SpecError, StreamId};
-use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp};
+use seaway_units::{DataSize, Ecn, Timestamp};
 use seaway_wire::MicrosClock;
 
 /// Packets in sequence before a source is accepted (RFC 3550 appendix A.1, MIN_SEQUENTIAL).
@@ -209,6 +209,7 @@ mod tests {
     use crate::payload::Payload;
     use crate::{FrameData, Message, ReceivedFrame, Receiver, ReceiverEvent};
     use bytes::Bytes;
+    use seaway_units::TimeDelta;
 
     /// Slices without parameter sets, in the largest datagrams.
     #[test]
