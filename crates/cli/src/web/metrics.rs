@@ -6,7 +6,7 @@ use axum::http::header;
 use axum::response::IntoResponse;
 use axum::routing::get;
 use seaway_report::Scope;
-use seaway_report::live::Sample;
+use seaway_report::live::{LaneSample, Sample};
 use std::fmt::Write;
 use std::io;
 use std::net::SocketAddr;
@@ -62,26 +62,37 @@ fn exposition(sample: &Sample) -> String {
             );
         }
     }
-    for lane in sample.lanes.iter().flatten() {
-        let is_up = f64::from(u8::from(lane.state == "up"));
-        let values = [
-            ("up", Some(is_up)),
-            ("allowance_bps", Some(lane.allowance_bps as f64)),
-            ("sent_bps", lane.sent_bps.map(|rate| rate as f64)),
-            ("rtt_ms", lane.rtt_ms),
-            ("loss_ratio", lane.loss_ratio),
-        ];
-        for (key, value) in values.into_iter().filter_map(|(key, value)| Some((key, value?))) {
-            let _ = writeln!(text, "seaway_lane_{key}{{via=\"{}\"}} {value}", lane.via);
+    write_lanes(sample.lanes.as_deref().unwrap_or_default(), &mut text);
+    text
+}
+
+/// A value of a lane.
+type Value = fn(&LaneSample) -> Option<f64>;
+
+/// The lines of one gauge stand together, as the format wants it.
+fn write_lanes(lanes: &[LaneSample], text: &mut String) {
+    let gauges: [(&str, &str, Value); 5] = [
+        ("up", "whether reports come", |lane| Some(f64::from(u8::from(lane.state == "up")))),
+        ("allowance_bps", "rate that the lane's controller allows", |lane| Some(lane.allowance_bps as f64)),
+        ("sent_bps", "IP bits sent over the last half second", |lane| lane.sent_bps.map(|rate| rate as f64)),
+        ("rtt_ms", "round-trip time", |lane| lane.rtt_ms),
+        ("loss_ratio", "lost packets over the last half second, before repair", |lane| lane.loss_ratio),
+    ];
+    for (key, help, value) in gauges {
+        let values: Vec<_> = lanes.iter().filter_map(|lane| Some((&lane.via, value(lane)?))).collect();
+        if !values.is_empty() {
+            let _ = writeln!(text, "# HELP seaway_lane_{key} {help}\n# TYPE seaway_lane_{key} gauge");
+        }
+        for (via, value) in values {
+            // The name of an interface is ASCII and may hold a quotation mark.
+            let _ = writeln!(text, "seaway_lane_{key}{{via={via:?}}} {value}");
         }
     }
-    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seaway_report::live::LaneSample;
 
     #[test]
     fn numbers_are_gauges() {
@@ -93,17 +104,28 @@ mod tests {
 
     #[test]
     fn lanes_have_a_label() {
-        let lane = LaneSample {
-            via: "wlan0".into(),
+        let lane = |via: &str, rtt_ms| LaneSample {
+            via: via.into(),
             state: "up",
             allowance_bps: 5,
             sent_bps: None,
-            rtt_ms: Some(20.5),
+            rtt_ms,
             loss_ratio: None,
         };
-        let sample = Sample { lanes: Some(vec![lane]), ..Sample::default() };
-        let expected = "seaway_lane_up{via=\"wlan0\"} 1\nseaway_lane_allowance_bps{via=\"wlan0\"} 5\n\
-                        seaway_lane_rtt_ms{via=\"wlan0\"} 20.5\n";
-        assert_eq!(exposition(&sample), expected);
+        let lanes = vec![lane("wlan0", Some(20.5)), lane("w\"0\\", None)];
+        let text = exposition(&Sample { lanes: Some(lanes), ..Sample::default() });
+        // All lines of a gauge are one group below its type.
+        let values: Vec<_> = text.lines().filter(|line| !line.starts_with("# HELP")).collect();
+        let expected = [
+            "# TYPE seaway_lane_up gauge",
+            r#"seaway_lane_up{via="wlan0"} 1"#,
+            r#"seaway_lane_up{via="w\"0\\"} 1"#,
+            "# TYPE seaway_lane_allowance_bps gauge",
+            r#"seaway_lane_allowance_bps{via="wlan0"} 5"#,
+            r#"seaway_lane_allowance_bps{via="w\"0\\"} 5"#,
+            "# TYPE seaway_lane_rtt_ms gauge",
+            r#"seaway_lane_rtt_ms{via="wlan0"} 20.5"#,
+        ];
+        assert_eq!(values, expected);
     }
 }
