@@ -394,10 +394,11 @@ impl SenderMachine {
 
 impl Machine for SenderMachine {
     fn handle_datagram(&mut self, now: Timestamp, socket: usize, datagram: &Incoming<'_>) {
-        if self.has_lanes {
+        let received = self.channel.handle_datagram(now, datagram.from, datagram.data);
+        if self.has_lanes && received.is_ok() {
             (self.channel_socket, self.answered) = (socket, Some(now));
         }
-        match self.channel.handle_datagram(now, datagram.from, datagram.data) {
+        match received {
             Ok(Received::Packet(packet)) => {
                 if let Some(message) = self.rejected.decode(&packet) {
                     self.sender.handle_message(now, datagram.at.min(now), &message);
