@@ -35,8 +35,8 @@ pub enum Error {
         /// What the system answered.
         error: io::Error,
     },
-    /// Lanes are for a receiver of this project.
-    #[error("several interfaces need a receiver of this project by RTP")]
+    /// Interfaces are for a receiver of this project, and several of them for RTP.
+    #[error("an interface is chosen for a receiver of this project, and several for one by RTP")]
     NoLanes,
     /// Off this host, plain RTP needs explicit permission.
     #[error("{0} is not on this host: a session with it needs a key")]

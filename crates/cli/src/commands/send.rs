@@ -391,7 +391,7 @@ impl Arguments {
             (self.sdp.is_some(), "--sdp"),
             (self.shape, "--shape"),
             (self.sockets, "--sockets"),
-            (self.via.len() > 1, "--via given twice"),
+            (!self.via.is_empty(), "--via"),
             (self.stripe != StripeName::default(), "--stripe"),
         ];
         match given.into_iter().find(|(is_given, _)| *is_given) {

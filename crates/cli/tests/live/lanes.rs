@@ -116,8 +116,13 @@ fn wrong_interfaces_are_refused() {
         (&["--via", "lo", "--via", "127.0.0.1", "--control", "tfrc(count=4)"], "connections of its own"),
         (&["--via", "lo", "--sockets"], "cannot be used with"),
     ];
-    for (via, expected) in cases {
-        let arguments = [&["send", "test:320x180@25", "rtp://127.0.0.1:9"][..], via].concat();
+    let to_receiver = cases.map(|(via, expected)| ("rtp://127.0.0.1:9", via, expected));
+    let to_others: [(&str, &[&str], &str); 2] = [
+        ("whip+http://127.0.0.1:9/live", &["--via", "lo"], "--via does not apply to a media server"),
+        ("rtp://127.0.0.1:9", &["--via", "lo", "--sdp", "-"], "cannot be used with"),
+    ];
+    for (to, via, expected) in to_receiver.into_iter().chain(to_others) {
+        let arguments = [&["send", "test:320x180@25", to][..], via].concat();
         let (status, output, notes) = Live::start(seaway(folder.path(), &arguments)).end();
         assert_eq!((status.code(), output.as_str()), (Some(2), ""), "{via:?}: {notes}");
         assert!(notes.contains(expected), "{via:?}: {notes}");

@@ -183,8 +183,8 @@ impl SenderBuilder {
     }
 
     /// Sends by these interfaces of the host. Several are lanes of a bonded session, up to [`MOST_LANES`](seaway_control::MOST_LANES):
-    /// each has a controller of its own, and a packet leaves by the one on which it is expected to arrive first. Not with plain RTP
-    /// for players of others, nor over the window transport.
+    /// each has a controller of its own, and a packet leaves by the one on which it is expected to arrive first. The window transport
+    /// has one. Players of others and media servers get their packets by the route of the host.
     pub fn via(self, via: Vec<Via>) -> Self {
         Self { via, ..self }
     }
@@ -375,9 +375,8 @@ impl SenderBuilder {
             Some(server) if is_exposed && !server.url.is_secure() => Err(Error::PlainHttp(self.to)),
             None if is_exposed && self.key.is_none() => Err(Error::Unprotected(self.to)),
             None if self.window && self.key.is_some() => Err(Error::NoKeys),
-            _ if self.via.len() > 1 && (self.window || self.plain || self.server.is_some()) => {
-                Err(Error::NoLanes)
-            }
+            _ if !self.via.is_empty() && (self.plain || self.server.is_some()) => Err(Error::NoLanes),
+            _ if self.via.len() > 1 && self.window => Err(Error::NoLanes),
             _ => Ok(()),
         }
     }
