@@ -127,13 +127,11 @@ impl RetransmissionBuffer {
         self.requests.iter().filter(is_due).map(|waiting| waiting.id).min()
     }
 
-    /// The requests that are due, the oldest packet's first, whatever subflow they left by.
-    pub(super) fn due(&self) -> Vec<PacketId> {
+    /// The requests that are due, or the copies that leave later unless nothing else waits, whatever subflow their packets left by.
+    pub(super) fn requested(&self, is_due: bool) -> impl Iterator<Item = PacketId> + '_ {
         let departed = PacketId(self.first.0 + self.entries.len() as u64);
-        let due = self.requests.iter().filter(|waiting| waiting.after <= departed);
-        let mut due: Vec<_> = due.map(|waiting| waiting.id).collect();
-        due.sort_unstable();
-        due
+        let requests = self.requests.iter().filter(move |waiting| (waiting.after <= departed) == is_due);
+        requests.map(|waiting| waiting.id)
     }
 
     /// The first copy that `subflow` is to send where nothing else waits.

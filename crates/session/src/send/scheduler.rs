@@ -7,8 +7,9 @@ use super::queue::{Queued, SendQueue};
 use super::retransmission::RetransmissionBuffer;
 use crate::config::SenderConfig;
 use crate::source_id::SourceId;
-use seaway_control::{Allowance, PacketId, ProbeId, RateController, StreamId, Subflow};
+use seaway_control::{Allowance, MOST_LANES, PacketId, ProbeId, RateController, StreamId, Subflow};
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use std::array;
 
 /// What a packet carries, in order of priority.
 #[derive(Debug, Clone, Copy)]
@@ -80,6 +81,9 @@ struct ActiveProbe {
     packets_left: u8,
     pacer: Pacer,
 }
+
+/// What is assigned to each lane; `None` for one by which nothing may leave.
+type Assignment = [Option<Assigned>; MOST_LANES as usize];
 
 /// A lane and what is assigned to it.
 #[derive(Debug)]
@@ -161,6 +165,11 @@ impl Scheduler {
     /// Begins the probe that the controller wants, unless one is being sent. True where it did.
     #[inline]
     pub(super) fn begin_probe(&mut self, now: Timestamp, controller: &mut dyn RateController) -> bool {
+        // Media leaves by other lanes, and would be taken for the probe.
+        let is_off = |probe: &mut ActiveProbe| {
+            self.lanes.as_ref().is_some_and(|lanes| !lanes.is_usable(probe.subflow))
+        };
+        self.probe.take_if(is_off);
         if self.probe.is_some() || self.paused || self.most.is_some() || !self.takes_padding {
             return false;
         }
@@ -268,15 +277,16 @@ impl Scheduler {
             Transmission { due, wake: due, subflow, class: Class::LaneProbe, credit: TimeDelta::ZERO }
         };
         let probes = lanes.next_probe().filter(|_| !self.paused).map(of_lane);
-        let assigned = self.assign(controller, lanes, |assigned| assigned.iter().all(Assigned::is_busy));
-        if let Some(probe) = probe.filter(|probe| lanes.is_usable(probe.subflow)) {
-            let own = assigned.iter().find(|lane| lane.subflow == probe.subflow);
+        let assigned =
+            self.assign(controller, lanes, |assigned| assigned.iter().flatten().all(Assigned::is_busy));
+        if let Some(probe) = probe {
+            let own = assigned.get(usize::from(probe.subflow.0)).and_then(Option::as_ref);
             let class = own.and_then(|lane| lane.first).map_or(Class::Padding, |(class, _)| class);
             let due = probe.pacer.due(probe.allowance)?;
             let credit = probe.allowance.credit;
             return Some(Transmission { due, wake: due, subflow: probe.subflow, class, credit });
         }
-        let media = assigned.iter().filter_map(|lane| {
+        let media = assigned.iter().flatten().filter_map(|lane| {
             let (class, size) = lane.first?;
             let due = lane.offer.due;
             let wake = self.wake(due, size, lane.allowance);
@@ -291,39 +301,30 @@ impl Scheduler {
         &self,
         controller: &dyn RateController,
         lanes: &Lanes,
-        is_enough: impl Fn(&[Assigned]) -> bool,
-    ) -> Vec<Assigned> {
-        let offered = (0..lanes.count()).map(Subflow).filter_map(|subflow| {
-            let mut allowance = controller.allowance(subflow);
-            let mut target = controller.target_of(subflow);
-            if let Some(most) = self.most {
-                let most = most / u64::from(lanes.count());
-                (allowance.rate, target) = (allowance.rate.min(most), target.min(most));
-            }
-            let due = self.pacer(subflow).due(allowance)?;
-            let offer = lanes.offer(subflow, due, target, allowance.window)?;
-            Some(Assigned { subflow, allowance, offer, first: None, size: DataSize::ZERO })
-        });
-        let mut offered: Vec<_> = offered.collect();
-        let due =
-            |lane| offered.iter().find(|offered| offered.subflow == lane).map(|offered| offered.offer.due);
+        is_enough: impl Fn(&Assignment) -> bool,
+    ) -> Assignment {
+        let mut offered = self.offers(controller, lanes);
+        let due = |lane: Subflow| offered.get(usize::from(lane.0))?.as_ref().map(|lane| lane.offer.due);
         let mut group = lanes.in_group(due);
         let mut unit = None;
         for (class, size, queued) in self.waiting_for_lanes().take(LOOKAHEAD) {
             let whole = queued.and_then(|queued| Some((queued.stream, queued.unit?)));
             if whole.is_none() || unit.is_none_or(|(of, _)| Some(of) != whole) {
                 let bound = queued.and_then(|queued| queued.lane);
-                let bound = bound.filter(|lane| offered.iter().any(|offered| offered.subflow == *lane));
+                let bound = bound.filter(|lane| offered[usize::from(lane.0)].is_some());
                 let size = whole.map_or(size, |(stream, unit)| self.queue.size_of_unit(stream, unit));
+                let arrival = |lane: Subflow| offered[usize::from(lane.0)].as_ref()?.offer.arrival(size);
+                // Where its window is full, the rest of a group leaves by another lane.
+                let group = group.take().filter(|lane| arrival(*lane).is_some());
                 let quickest = || {
                     let arrivals =
-                        offered.iter().filter_map(|lane| Some((lane.offer.arrival(size)?, lane.subflow)));
+                        (0..MOST_LANES).map(Subflow).filter_map(|lane| Some((arrival(lane)?, lane)));
                     arrivals.min().map(|(_, lane)| lane)
                 };
-                unit = bound.or(group.take()).or_else(quickest).map(|lane| (whole.unwrap_or_default(), lane));
+                unit = bound.or(group).or_else(quickest).map(|lane| (whole.unwrap_or_default(), lane));
             }
             let Some((_, lane)) = unit else { break };
-            let Some(lane) = offered.iter_mut().find(|offered| offered.subflow == lane) else { break };
+            let Some(lane) = &mut offered[usize::from(lane.0)] else { break };
             if lane.offer.arrival(size).is_none() {
                 // Its window is full: what is kept together waits for it.
                 if whole.is_some() { continue } else { break }
@@ -338,11 +339,27 @@ impl Scheduler {
         offered
     }
 
+    /// The lanes that media may leave by, with nothing assigned to them.
+    fn offers(&self, controller: &dyn RateController, lanes: &Lanes) -> Assignment {
+        array::from_fn(|index| {
+            let subflow = Subflow(index as u8);
+            let mut allowance = controller.allowance(subflow);
+            let mut target = controller.target_of(subflow);
+            if let Some(most) = self.most {
+                let most = most / u64::from(lanes.count());
+                (allowance.rate, target) = (allowance.rate.min(most), target.min(most));
+            }
+            let due = self.pacer(subflow).due(allowance)?;
+            let offer = lanes.offer(subflow, due, target, allowance.window)?;
+            Some(Assigned { subflow, allowance, offer, first: None, size: DataSize::ZERO })
+        })
+    }
+
     /// What waits for a lane, in order of priority.
     fn waiting_for_lanes(&self) -> impl Iterator<Item = (Class, DataSize, Option<&Queued>)> {
-        let repeated =
-            if self.retransmissions.waiting() > 0 { self.retransmissions.due() } else { Vec::new() };
-        let repeated = repeated.into_iter().map(|id| (Class::Retransmission(id), self.packet, None));
+        let repeated = |is_due| {
+            self.retransmissions.requested(is_due).map(|id| (Class::Retransmission(id), self.packet, None))
+        };
         let repairs = self.repairs.iter().zip(0..).flat_map(|(waiting, stream)| {
             std::iter::repeat_n((Class::Fec(StreamId(stream)), self.packet, None), usize::from(*waiting))
         });
@@ -353,14 +370,15 @@ impl Scheduler {
             .filter(|_| !self.paused)
             .into_iter()
             .flat_map(|size| std::iter::repeat_n((Class::Filler, size, None), LOOKAHEAD));
-        repeated.chain(repairs).chain(media).chain(filler)
+        repeated(true).chain(repairs).chain(media).chain(repeated(false)).chain(filler)
     }
 
     /// Octets that wait behind the packet that leaves next by a subflow.
     pub(super) fn backlog_of(&self, controller: &dyn RateController, subflow: Subflow) -> DataSize {
         let Some(lanes) = &self.lanes else { return self.backlog() };
         let assigned = self.assign(controller, lanes, |_| false);
-        assigned.iter().find(|lane| lane.subflow == subflow).map_or(DataSize::ZERO, |lane| lane.size)
+        let own = assigned.get(usize::from(subflow.0)).and_then(Option::as_ref);
+        own.map_or(DataSize::ZERO, |lane| lane.size)
     }
 
     fn next_of_probe(&self, probe: &ActiveProbe, subflows: u8) -> Option<Transmission> {
