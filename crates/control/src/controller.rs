@@ -52,11 +52,11 @@ pub trait RateController: fmt::Debug + Send + Sync {
     }
     /// What media and its repair may use together.
     fn target(&self) -> Target;
-    /// A lane of a bonded session is up, so that media leaves by it, or no more: what `subflow` may send counts in the
-    /// [target](Self::target) where it is up.
+    /// A lane of a bonded session is up, or no longer: what `subflow` may send counts in the [target](Self::target) while its lane
+    /// is up.
     fn on_lane(&mut self, _now: Timestamp, _subflow: Subflow, _is_up: bool) {}
 
-    /// The part of the target that `subflow` has: an equal one, where nothing else is said.
+    /// The part of the target that `subflow` has: an equal one by default.
     fn target_of(&self, _subflow: Subflow) -> Bitrate {
         self.target().rate / u64::from(self.subflows().max(1))
     }

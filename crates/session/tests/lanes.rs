@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use seaway_session::*;
-use seaway_units::{Bitrate, TimeDelta, Timestamp};
+use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 
 const RATE: Bitrate = Bitrate::from_mbps(2);
 
@@ -112,6 +112,37 @@ fn a_lane_that_never_worked_leaves_the_others_alone() {
     assert_eq!(run.sender.lanes()[1].state, LaneState::Down);
 }
 
+/// A controller that takes over allows nothing for a lane that is down.
+#[test]
+fn a_new_controller_leaves_out_a_lane_that_is_down() {
+    let mut run = bonded("seaway", Stripe::Packet, |path, lane| match lane {
+        1 => outage(path, at(0), at(5_000)),
+        _ => path,
+    });
+    run.until(at(4_000));
+    let control = "fixed(rate=1 Mbit/s)".parse().expect("a controller");
+    run.sender.on_control(run.now, control).expect("one that exists");
+    let allowed = |run: &Run| run.sender.controller().target().rate;
+    assert_eq!(allowed(&run), Bitrate::from_mbps(1));
+    run.until(at(7_000));
+    assert_eq!(allowed(&run), Bitrate::from_mbps(2), "the lane is up again");
+}
+
+/// The choice of a lane allocates nothing, whatever waits.
+#[test]
+fn packets_are_assigned_without_allocations() {
+    for stripe in [Stripe::Packet, Stripe::Gop] {
+        let mut run = bonded("seaway", stripe, whole);
+        run.until(at(5_000));
+        let data = FrameData::Synthetic(DataSize::from_bytes(60_000));
+        let frame = Frame::new(run.now, FrameKind::Key, data, ms(40));
+        run.sender.handle_frame(run.now, &frame).expect("a good frame");
+        let sender = &run.sender;
+        let counted = allocation_counter::measure(|| assert!(sender.next_wake().is_some()));
+        assert_eq!(counted.count_total, 0, "{stripe:?}");
+    }
+}
+
 /// Whole frames or groups of pictures on a lane.
 #[test]
 fn larger_units_stay_together() {
@@ -133,8 +164,10 @@ fn larger_units_stay_together() {
         }
         assert!(lanes_of.values().all(|lanes| lanes.len() == 1), "{stripe:?}: a frame on two lanes");
         let lanes: std::collections::BTreeSet<_> = lanes_of.values().flatten().collect();
-        // A group takes longer than the lanes' queues: the lane with the lower rate may get none.
+        // A group takes longer than the lanes' queues: the lane with the lower rate may get none, and is ready all the same.
         assert!(lanes.len() == 2 || stripe == Stripe::Gop, "{stripe:?}");
+        let idle = run.sender.lanes()[1];
+        assert!(idle.state == LaneState::Up && idle.rtt.is_some_and(|rtt| rtt >= ms(120)), "{idle:?}");
         run.until(at(40_000));
         let (sent, received) = (run.sender.statistics(), run.receiver.statistics());
         assert!(

@@ -294,6 +294,10 @@ impl Lanes {
         let time = if is_wanted { time.mul_f64(1.0 / LOAD) } else { time };
         lane.shared = (lane.shared.max(now) + time).min(now + MOST_SHARED);
         lane.probe = Some(now + PROBE_INTERVAL);
+        // From the first packet on, those by which none left are probed too.
+        for lane in &mut self.lanes {
+            lane.probe.get_or_insert(now + PROBE_INTERVAL);
+        }
     }
 
     /// Feedback came of a lane; true where it is up again.
@@ -348,10 +352,17 @@ impl Lanes {
         None
     }
 
+    /// The lanes whose reports are overdue.
+    pub(super) fn silent(&self) -> impl Iterator<Item = Subflow> + '_ {
+        let all = self.lanes.iter().zip(0..).filter(|(lane, _)| lane.state.is_silent());
+        all.map(|(_, index)| Subflow(index))
+    }
+
     /// The lane for a report of ours: the quickest that is up, else each in turn.
     pub(super) fn for_report(&mut self) -> Subflow {
         let up = self.usable().filter(|(_, lane)| lane.state == LaneState::Up);
-        let quickest = up.min_by_key(|(_, lane)| lane.rtt).map(|(subflow, _)| subflow);
+        let quickest =
+            up.min_by_key(|(_, lane)| lane.rtt.unwrap_or(TimeDelta::MAX)).map(|(subflow, _)| subflow);
         quickest.unwrap_or_else(|| {
             self.turn = (self.turn + 1) % self.count().max(1);
             Subflow(self.turn)
@@ -422,6 +433,10 @@ mod tests {
             lanes.on_sent(at(1000), Subflow(0), PACKET, (RATE, false));
         }
         assert!(arrival(&lanes, 0) > arrival(&lanes, 1));
+        assert_eq!(lanes.next_probe(), Some((at(1100), Subflow(0))), "the first of both");
+        lanes.on_sent(at(1100), Subflow(0), PACKET, (RATE, false));
+        assert_eq!(lanes.next_probe(), Some((at(1100), Subflow(1))), "by which nothing left yet");
+        lanes.on_sent(at(1100), Subflow(1), PACKET, (RATE, false));
         let full = lanes.offer(Subflow(0), at(0), RATE, Some(DataSize::from_bytes(1000))).expect("it is up");
         assert_eq!(full.arrival(PACKET), None, "its window is full");
     }

@@ -30,6 +30,7 @@ use crate::packetise;
 use crate::payload::Payload;
 use crate::source_id::SourceId;
 use crate::statistics::SenderStatistics;
+use lanes::Lanes;
 use numbering::Numbering;
 use pushback::Pushback;
 use queue::Arriving;
@@ -392,6 +393,9 @@ impl Sender {
         self.controller = controller;
         self.feedback.restart(receiving_half(&self.config, source));
         self.scheduler.end_probe();
+        for lane in self.scheduler.lanes.iter().flat_map(Lanes::silent) {
+            self.controller.on_lane(now, lane, false);
+        }
         self.reports.describe_at(now);
         self.on_limits(now, self.config.limits);
         Ok(())
