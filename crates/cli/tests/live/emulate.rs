@@ -8,7 +8,7 @@ use seaway_net::Clock;
 use seaway_units::TimeDelta;
 use serde_json::Value;
 use std::net::UdpSocket;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// 10 Mbit/s and 20 ms each way.
@@ -258,6 +258,11 @@ impl Links {
         }
         all.route()?;
         Some(all)
+    }
+
+    /// A file in the folder in which seaway runs.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
     }
 
     /// The device of a host on a link.

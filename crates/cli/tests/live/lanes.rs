@@ -3,6 +3,7 @@
 use super::emulate::Links;
 use super::process::{Live, seaway};
 use serde_json::Value;
+use std::path::Path;
 
 /// Rate of each lane.
 const RATE: f64 = 2e6;
@@ -13,13 +14,31 @@ fn link(delay: &str) -> String {
     ))
 }
 
+/// Two seconds of noise. It takes whatever rate the controllers allow: the synthetic scene is coded with the finest quantiser from 3 Mbit/s on.
+fn write_noise(path: &Path) {
+    const SIZE: usize = 320 * 180;
+    let mut file = b"YUV4MPEG2 W320 H180 F25:1 Ip A1:1 C420\n".to_vec();
+    let mut state = 1u32;
+    for _ in 0..50 {
+        file.extend(b"FRAME\n");
+        file.extend((0..SIZE).map(|_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            64 + (state >> 25) as u8
+        }));
+        file.extend([128; SIZE / 2]);
+    }
+    std::fs::write(path, file).unwrap();
+}
+
 /// A keyed session over lanes of 20 and 60 ms, of which the sender uses those of `via`.
 fn session(lanes: &Links, via: &[usize]) -> (Live, Live) {
+    write_noise(&lanes.path("noise.y4m"));
     let mut receiver = lanes.seaway(1, &["recv", "rtp://0.0.0.0:5004", "--stats", "json"]);
     let url = receiver.wait_for_note("send to rtp://").split_whitespace().last().unwrap().to_owned();
     let key = url.split_once('?').expect("a key").1;
     let to = format!("rtp://{}:5004?{key}", Links::FAR);
-    let mut arguments = vec!["send", "test:1280x720@25", &to, "--rate", "0.3..8Mbit/s", "--stats", "json"];
+    let mut arguments =
+        vec!["send", "noise.y4m", &to, "--repeat", "--rate", "0.3..8Mbit/s", "--stats", "json"];
     let devices: Vec<String> = via.iter().map(|lane| lanes.device(0, *lane)).collect();
     devices.iter().for_each(|device| arguments.extend(["--via", device]));
     (receiver, lanes.seaway(0, &arguments))
@@ -45,28 +64,14 @@ fn received(receiver: &mut Live, from: f64, to: f64) -> f64 {
     sum / count
 }
 
-/// The mean of what the controllers of all lanes allow together over the next samples, bit/s.
-fn allowed(sender: &mut Live) -> f64 {
-    let rates = (0..40).map(|_| {
-        let sample = sender.wait_for("both lanes", |line| line["lanes"].is_array());
-        let lanes = sample["lanes"].as_array().unwrap();
-        lanes.iter().map(|lane| lane["allowance_bps"].as_f64().unwrap()).sum::<f64>()
-    });
-    rates.sum::<f64>() / 40.0
-}
-
 #[test]
 fn two_lanes_carry_one_video_and_one_may_fail() {
     let Some(lanes) = Links::new(&[link("20 ms"), link("60 ms")]) else { return };
     let (mut receiver, mut sender) = session(&lanes, &[0, 1]);
     receiver.wait_for_frames(100);
     let begin = sample(&mut receiver, 0.0)["time"].as_f64().unwrap();
-    let used = received(&mut receiver, begin, begin + 8.0);
-    // The encoder leaves a sixth of its target unused, on one link of 4 Mbit/s too.
-    assert!(used >= 1.4 * RATE, "{used} bit/s over both");
-    sender.wait_for("8 s", |line| line["time"].as_f64() >= Some(8.0));
-    let allowed = allowed(&mut sender);
-    assert!(allowed >= 0.9 * 2.0 * RATE, "{allowed} bit/s allowed");
+    let used = received(&mut receiver, begin + 4.0, begin + 12.0);
+    assert!(used >= 0.9 * 2.0 * RATE, "{used} bit/s over both");
     let lane = |sender: &mut Live, lane: usize, state: &str| {
         sender.wait_for(&format!("lane {lane} is {state}"), |line| line["lanes"][lane]["state"] == state);
     };
@@ -77,11 +82,11 @@ fn two_lanes_carry_one_video_and_one_may_fail() {
     });
     let down = down["time"].as_f64().unwrap();
     let alone = received(&mut receiver, down + 2.0, down + 9.0);
-    assert!((0.6 * RATE..1.1 * RATE).contains(&alone), "{alone} bit/s over one");
+    assert!((0.8 * RATE..1.1 * RATE).contains(&alone), "{alone} bit/s over one");
     lanes.set_link(0, true);
     lane(&mut sender, 0, "up");
     let again = received(&mut receiver, down + 14.0, down + 18.0);
-    assert!(again >= 1.4 * RATE, "{again} bit/s over both again");
+    assert!(again >= 0.8 * 2.0 * RATE, "{again} bit/s over both again");
     sender.interrupt();
     // On a busy machine the encoder may be too slow.
     let (status, _, notes) = sender.end();
