@@ -4,6 +4,7 @@
 use crate::Error;
 use crate::bytes::{room, take, u16_at};
 use crate::h264::annex_b;
+use crate::nal_units;
 
 /// NAL unit types that this crate distinguishes (ITU-T H.265 table 7-1, RFC 7798 section 4.4).
 pub mod nal_type {
@@ -36,10 +37,7 @@ pub mod nal_type {
 
 /// Octets of a NAL unit's header.
 pub const HEADER_LEN: usize = 2;
-const SIZE_LEN: usize = 2;
 const FRAGMENT_HEAD: usize = HEADER_LEN + 1;
-const START: u8 = 0x80;
-const END: u8 = 0x40;
 
 /// The first two octets of a NAL unit: F(1) Type(6) LayerId(6) TID(3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -167,28 +165,12 @@ impl<'a> Payload<'a> {
 impl<'a> Aggregate<'a> {
     fn parse(payload: &'a [u8]) -> Result<Self, Error> {
         let header = NalHeader([payload[0], payload[1]]);
-        let units = &payload[HEADER_LEN..];
-        let mut rest = units;
-        loop {
-            let base = payload.len() - rest.len();
-            let (unit, left) = split_unit(rest).map_err(|error| error.moved(base))?;
-            single(unit).map_err(|error| error.moved(base + SIZE_LEN))?;
-            rest = left;
-            if rest.is_empty() {
-                return Ok(Self { header, units });
-            }
-        }
+        nal_units::parse_units(payload, HEADER_LEN, single).map(|units| Self { header, units })
     }
 
     /// The NAL units in order.
     pub fn units(&self) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
-        let mut rest = self.units;
-        // Checked by `parse`: fails at the end only.
-        std::iter::from_fn(move || {
-            let (unit, left) = split_unit(rest).ok()?;
-            rest = left;
-            Some(unit)
-        })
+        nal_units::units(self.units)
     }
 }
 
@@ -197,7 +179,7 @@ impl<'a> Fragment<'a> {
         let field = "H.265 fragment header";
         // An octet of data at least.
         let head = take(payload, 0, FRAGMENT_HEAD + 1, field)?;
-        let (start, end, nal_type) = (head[2] & START != 0, head[2] & END != 0, head[2] & 0x3F);
+        let ((start, end), nal_type) = (nal_units::marks(head[2]), head[2] & 0x3F);
         let nal_header = NalHeader([head[0], head[1]]).with_type(nal_type);
         if start && end || nal_type >= nal_type::AGGREGATE || nal_header.temporal_id_plus1() == 0 {
             let expected = "start or end or neither, of a NAL unit of type 0 to 47";
@@ -209,8 +191,8 @@ impl<'a> Fragment<'a> {
     fn emit(&self, buffer: &mut [u8]) {
         let (head, data) = buffer.split_at_mut(FRAGMENT_HEAD);
         let [first, second] = self.nal_header.with_type(nal_type::FRAGMENT).0;
-        let (start, end) = (if self.start { START } else { 0 }, if self.end { END } else { 0 });
-        head.copy_from_slice(&[first, second, start | end | self.nal_header.nal_type()]);
+        let marks = nal_units::mark_bits(self.start, self.end);
+        head.copy_from_slice(&[first, second, marks | self.nal_header.nal_type()]);
         data.copy_from_slice(self.data);
     }
 }
@@ -229,13 +211,6 @@ fn single(nal: &[u8]) -> Result<NalHeader, Error> {
         return Err(Error::Invalid { field, offset: 0, seen, expected: "type 0 to 47 of a temporal layer" });
     }
     Ok(header)
-}
-
-/// The first unit of an aggregate and what follows it.
-fn split_unit(bytes: &[u8]) -> Result<(&[u8], &[u8]), Error> {
-    let size = usize::from(u16_at(take(bytes, 0, SIZE_LEN, "H.265 unit size")?, 0));
-    let unit = take(bytes, SIZE_LEN, size, "H.265 unit")?;
-    Ok((unit, &bytes[SIZE_LEN + size..]))
 }
 
 #[cfg(test)]

@@ -34,6 +34,7 @@ pub mod ip;
 mod list;
 pub mod mp2t;
 pub mod mpv;
+mod nal_units;
 pub mod opus;
 pub mod rtcp;
 pub mod rtp;

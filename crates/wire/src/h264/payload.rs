@@ -3,12 +3,10 @@
 use super::annex_b;
 use super::{NalHeader, nal_type, single};
 use crate::Error;
-use crate::bytes::{fits, put_u16, room, take, u16_at};
+use crate::bytes::{fits, put_u16, room, take};
+use crate::nal_units::{self, SIZE_LEN};
 
-const SIZE_LEN: usize = 2;
 const FRAGMENT_HEAD: usize = 2;
-const START: u8 = 0x80;
-const END: u8 = 0x40;
 
 /// An RTP payload of packetization mode 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,30 +116,15 @@ impl<'a> Aggregate<'a> {
 
     /// The NAL units in order.
     pub fn units(&self) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
-        let (mut wire, values) = match self.0 {
+        let (wire, values) = match self.0 {
             Units::Wire(bytes) => (bytes, &[][..]),
             Units::Values(values) => (&[][..], values),
         };
-        // Checked by `parse`: fails at the end only.
-        let packed = std::iter::from_fn(move || {
-            let (unit, rest) = split_unit(wire).ok()?;
-            wire = rest;
-            Some(unit)
-        });
-        packed.chain(values.iter().copied())
+        nal_units::units(wire).chain(values.iter().copied())
     }
 
     fn parse(payload: &'a [u8]) -> Result<Self, Error> {
-        let mut rest = &payload[Self::HEADER_LEN..];
-        loop {
-            let base = payload.len() - rest.len();
-            let (unit, left) = split_unit(rest).map_err(|error| error.moved(base))?;
-            single(unit).map_err(|error| error.moved(base + SIZE_LEN))?;
-            rest = left;
-            if rest.is_empty() {
-                return Ok(Self(Units::Wire(&payload[Self::HEADER_LEN..])));
-            }
-        }
+        nal_units::parse_units(payload, Self::HEADER_LEN, single).map(|units| Self(Units::Wire(units)))
     }
 
     fn buffer_len(&self) -> usize {
@@ -172,13 +155,6 @@ impl PartialEq for Aggregate<'_> {
 
 impl Eq for Aggregate<'_> {}
 
-/// The first unit of an aggregate and what follows it.
-fn split_unit(bytes: &[u8]) -> Result<(&[u8], &[u8]), Error> {
-    let size = usize::from(u16_at(take(bytes, 0, SIZE_LEN, "STAP-A unit size")?, 0));
-    let unit = take(bytes, SIZE_LEN, size, "STAP-A unit")?;
-    Ok((unit, &bytes[SIZE_LEN + size..]))
-}
-
 impl<'a> Fragment<'a> {
     /// Octets before the data.
     pub(super) const HEADER_LEN: usize = FRAGMENT_HEAD;
@@ -187,7 +163,7 @@ impl<'a> Fragment<'a> {
         let field = "FU-A header";
         // An octet of data at least.
         let head = take(payload, 0, FRAGMENT_HEAD + 1, field)?;
-        let (start, end) = (head[1] & START != 0, head[1] & END != 0);
+        let (start, end) = nal_units::marks(head[1]);
         let nal_type = head[1] & 0x1F;
         if start && end || !(1..=23).contains(&nal_type) {
             let expected = "start or end or neither, of a NAL unit of type 1 to 23";
@@ -200,8 +176,7 @@ impl<'a> Fragment<'a> {
     fn emit(&self, buffer: &mut [u8]) {
         let (head, data) = buffer.split_at_mut(FRAGMENT_HEAD);
         head[0] = self.nal_header.with_type(nal_type::FU_A).0;
-        head[1] =
-            if self.start { START } else { 0 } | if self.end { END } else { 0 } | self.nal_header.nal_type();
+        head[1] = nal_units::mark_bits(self.start, self.end) | self.nal_header.nal_type();
         data.copy_from_slice(self.data);
     }
 }
