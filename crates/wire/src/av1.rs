@@ -9,6 +9,10 @@ pub mod obu_type {
     pub const SEQUENCE_HEADER: u8 = 1;
     /// Temporal delimiter, which files of several codecs leave out.
     pub const TEMPORAL_DELIMITER: u8 = 2;
+    /// Frame header, with its tiles in other OBUs.
+    pub const FRAME_HEADER: u8 = 3;
+    /// Frame header and tiles.
+    pub const FRAME: u8 = 6;
 }
 
 const FIELD: &str = "AV1 payload";
@@ -21,6 +25,7 @@ const LEB128: usize = 8;
 /// OBU header: forbidden(1) type(4) extension(1) has_size(1) reserved(1).
 const EXTENSION: u8 = 4;
 const HAS_SIZE: u8 = 2;
+const FORBIDDEN: u8 = 0x80;
 
 /// An RTP payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,7 +149,7 @@ impl<'a> Obu<'a> {
     /// Reads an OBU that fills these octets, with or without a size field.
     ///
     /// # Errors
-    /// No header, or a size that is not that of the rest.
+    /// No header, one whose forbidden bit is set, or a size that is not that of the rest.
     pub fn parse(octets: &'a [u8]) -> Result<Self, Error> {
         let (obu, rest) = Self::split(octets)?;
         if !rest.is_empty() {
@@ -157,10 +162,14 @@ impl<'a> Obu<'a> {
     /// Reads the OBU at the beginning of these octets. One without a size field takes all of them.
     ///
     /// # Errors
-    /// No header, or a size beyond the end.
+    /// No header, one whose forbidden bit is set, or a size beyond the end.
     pub fn split(octets: &'a [u8]) -> Result<(Self, &'a [u8]), Error> {
         let field = "AV1 OBU";
         let first = take(octets, 0, 1, field)?[0];
+        if first & FORBIDDEN != 0 {
+            let expected = "a forbidden bit that is clear";
+            return Err(Error::Invalid { field, offset: 0, seen: first.into(), expected });
+        }
         let header = take(octets, 0, if first & EXTENSION == 0 { 1 } else { 2 }, field)?;
         let rest = &octets[header.len()..];
         let (size, len) = if first & HAS_SIZE == 0 { (rest.len(), 0) } else { leb128(rest)? };
@@ -209,7 +218,7 @@ mod tests {
         assert_eq!(elements(&[0x00, 1, 0x0A, 2, 0x30, 9]), [&[0x0A][..], &[0x30, 9]]);
         let payload = Payload::parse(&[0xD0, 7]).unwrap();
         assert!(payload.continues && payload.continued && !payload.begins_sequence);
-        let wrong: [&[u8]; 8] = [
+        let wrong: [&[u8]; 9] = [
             &[],
             &[0x10],
             &[0x98, 1],
@@ -217,7 +226,8 @@ mod tests {
             &[0x00, 5, 1],
             &[0x00, 0],
             &[0x00, 0x80],
-            &[0x10, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1][..1],
+            &[0x00, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F, 1],
+            &[0x00, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1],
         ];
         for payload in wrong {
             assert!(Payload::parse(payload).is_err(), "{payload:x?}");
@@ -244,6 +254,6 @@ mod tests {
         let long = [&[0x30][..], &[5; 300]].concat();
         assert_eq!(&sized(&long)[..3], [0x32, 0xAC, 2]);
         assert!(Obu::parse(&[0x0A, 1, 7, 8]).is_err() && Obu::parse(&[0x0A, 3, 7, 8]).is_err());
-        assert!(Obu::parse(&[]).is_err() && Obu::parse(&[0x34]).is_err());
+        assert!(Obu::parse(&[]).is_err() && Obu::parse(&[0x34]).is_err() && Obu::parse(&[0x88, 7]).is_err());
     }
 }
