@@ -2,53 +2,30 @@
 
 use crate::PictureSize;
 use h264_reader::rbsp::{BitRead, BitReader, BitReaderError};
-
-const SEQUENCE_HEADER: u8 = 1;
-const FRAME_HEADER: u8 = 3;
-const FRAME: u8 = 6;
-/// Octets of a size field at most.
-const LEB128: usize = 8;
-
-/// An OBU of a temporal unit whose OBUs have their sizes.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Obu<'a> {
-    obu_type: u8,
-    /// With header and size.
-    pub(crate) whole: &'a [u8],
-    data: &'a [u8],
-}
+use seaway_wire::av1::{Obu, obu_type};
 
 /// The OBUs of a temporal unit, up to the first that is malformed.
 pub(crate) fn obus(temporal_unit: &[u8]) -> impl Iterator<Item = Obu<'_>> {
     let mut rest = temporal_unit;
     std::iter::from_fn(move || {
-        let (&first, after) = rest.split_first()?;
-        let after = after.get(usize::from(first >> 2 & 1)..)?;
-        let mut size = 0_u64;
-        let len = after.iter().zip(0..LEB128).find_map(|(octet, index)| {
-            size |= u64::from(octet & 0x7F) << (7 * index);
-            (octet & 0x80 == 0).then_some(index + 1)
-        })?;
-        let size = usize::try_from(size).ok().filter(|_| first & 0x82 == 2)?;
-        let (data, left) = after[len..].split_at_checked(size)?;
-        let whole = &rest[..rest.len() - left.len()];
+        let (obu, left) = Obu::split(rest).ok()?;
         rest = left;
-        Some(Obu { obu_type: first >> 3 & 0x0F, whole, data })
+        Some(obu)
     })
 }
 
 /// The sequence header of a temporal unit.
 pub(crate) fn sequence_header(temporal_unit: &[u8]) -> Option<Obu<'_>> {
-    obus(temporal_unit).find(|obu| obu.obu_type == SEQUENCE_HEADER)
+    obus(temporal_unit).find(|obu| obu.obu_type() == obu_type::SEQUENCE_HEADER)
 }
 
 /// Whether a temporal unit has a frame; and whether that is a key frame which no other is needed for.
 pub(crate) fn first_frame(temporal_unit: &[u8]) -> Option<bool> {
-    let frame = obus(temporal_unit).find(|obu| matches!(obu.obu_type, FRAME_HEADER | FRAME))?;
+    let frame =
+        obus(temporal_unit).find(|obu| matches!(obu.obu_type(), obu_type::FRAME_HEADER | obu_type::FRAME))?;
     // `show_existing_frame`, and `frame_type`.
-    Some(
-        frame.data.first().is_some_and(|first| first & 0xE0 == 0) && sequence_header(temporal_unit).is_some(),
-    )
+    let is_key = frame.data.first().is_some_and(|first| first & 0xE0 == 0);
+    Some(is_key && sequence_header(temporal_unit).is_some())
 }
 
 /// What a sequence header says.
@@ -214,7 +191,7 @@ pub(crate) mod tests {
             assert_eq!(SequenceHeader::of(&SEQUENCE[..length]), None, "{length}");
         }
         let unit = [&[0x12, 0][..], &SEQUENCE, &[0x32, 1, 0x10]].concat();
-        assert_eq!(obus(&unit).map(|obu| obu.whole.len()).collect::<Vec<_>>(), [2, 13, 3]);
+        assert_eq!(obus(&unit).map(|obu| obu.data.len()).collect::<Vec<_>>(), [0, 11, 1]);
         assert_eq!((first_frame(&unit), first_frame(&[0x32, 1, 0x30])), (Some(true), Some(false)));
         assert_eq!(first_frame(&[0x32, 1, 0x80]), Some(false), "a frame that was coded before");
         assert_eq!(first_frame(&SEQUENCE), None);

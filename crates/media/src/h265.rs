@@ -3,23 +3,17 @@
 use crate::PictureSize;
 use crate::h264::nal_units;
 use h264_reader::rbsp::{BitRead, BitReader, BitReaderError, ByteReader};
+use seaway_wire::h265::{self, nal_type};
 use std::num::NonZeroUsize;
 
-/// Types of NAL units (table 7-1).
-pub(crate) mod nal_type {
-    pub(crate) const VPS: u8 = 32;
-    pub(crate) const SPS: u8 = 33;
-    pub(crate) const PPS: u8 = 34;
-}
-
 /// Octets of a NAL unit's header.
-const HEADER_LEN: NonZeroUsize = NonZeroUsize::new(2).expect("two");
+const HEADER_LEN: NonZeroUsize = NonZeroUsize::new(h265::HEADER_LEN).expect("two");
 /// Octets of the general part of profile, tier and level.
 const GENERAL: usize = 12;
 
-/// The type of a NAL unit; `None` where it has no header, or its forbidden bit is set.
+/// The type of a NAL unit; `None` where it has no header.
 pub(crate) fn type_of(nal: &[u8]) -> Option<u8> {
-    nal.first_chunk().filter(|[first, _]: &&[u8; 2]| first & 0x80 == 0).map(|[first, _]| first >> 1 & 0x3F)
+    h265::NalHeader::of(nal).map(h265::NalHeader::nal_type)
 }
 
 /// What a sequence parameter set says.

@@ -11,6 +11,7 @@ mod sequence;
 pub use acceleration::acceleration;
 pub use access_units::AccessUnitSplitter;
 pub use inspect::{Inspection, Inspector, Refusal};
+pub use seaway_wire::h264::annex_b::{START_CODE, nal_units};
 pub(crate) use sequence::named_rate;
 pub use sequence::reorders;
 
@@ -51,44 +52,6 @@ impl NalType {
             other => Self::Other(other),
         })
     }
-}
-
-/// The start code that is written: the long form.
-pub const START_CODE: [u8; 4] = [0, 0, 0, 1];
-
-/// The NAL units of an Annex B byte stream, without start codes and without the zeros between them.
-pub fn nal_units(stream: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut rest = next_start_code(stream, 0).map(|(_, after)| &stream[after..]);
-    std::iter::from_fn(move || {
-        let current = rest?;
-        let (nal, next) = match next_start_code(current, 0) {
-            Some((start, after)) => (&current[..start], Some(&current[after..])),
-            None => (current, None),
-        };
-        rest = next;
-        Some(trim_zeros(nal))
-    })
-    .filter(|nal| !nal.is_empty())
-}
-
-/// Start and end of the first start code at or after `from`.
-fn next_start_code(stream: &[u8], from: usize) -> Option<(usize, usize)> {
-    let mut at = from;
-    while at + 3 <= stream.len() {
-        // The third octet gives the distance to the next candidate.
-        match stream[at + 2] {
-            0 => at += 1,
-            1 if stream[at] == 0 && stream[at + 1] == 0 => return Some((at, at + 3)),
-            _ => at += 3,
-        }
-    }
-    None
-}
-
-/// Removes trailing zeros, which belong to the byte stream: the last octet of a NAL unit is never zero.
-fn trim_zeros(nal: &[u8]) -> &[u8] {
-    let end = nal.iter().rposition(|&octet| octet != 0).map_or(0, |last| last + 1);
-    &nal[..end]
 }
 
 /// Converts NAL units behind length fields of `length_size` octets, as in MP4 and Matroska, to a byte stream. False where

@@ -3,8 +3,9 @@
 use super::{boxed, words};
 use crate::av1::{self, SequenceHeader};
 use crate::h264::{NalType, nal_units};
-use crate::h265::{self, SequenceParameters};
+use crate::h265::{SequenceParameters, type_of};
 use crate::{PictureSize, VideoCodec};
+use seaway_wire::h265::nal_type;
 
 /// Units of one type in an `hvcC` box at most; more than a stream has.
 const MOST_SETS: usize = 16;
@@ -56,10 +57,10 @@ impl Entry {
     fn of_h265(key_frame: &[u8], size: PictureSize) -> Option<Self> {
         let parameters = SequenceParameters::of(key_frame)?;
         let of_type = |kind| {
-            let units = nal_units(key_frame).filter(move |unit| h265::type_of(unit) == Some(kind));
+            let units = nal_units(key_frame).filter(move |unit| type_of(unit) == Some(kind));
             units.filter(|unit| u16::try_from(unit.len()).is_ok()).take(MOST_SETS).collect::<Vec<_>>()
         };
-        let kinds = [h265::nal_type::VPS, h265::nal_type::SPS, h265::nal_type::PPS];
+        let kinds = [nal_type::VPS, nal_type::SPS, nal_type::PPS];
         let sets = kinds.map(|kind| (kind, of_type(kind)));
         if sets.iter().any(|(_, units)| units.is_empty()) {
             return None;
@@ -107,7 +108,7 @@ impl Entry {
             let flags = flags.into_iter().fold(0, |flags, flag| flags << 1 | u8::from(flag));
             // Marker and version; no delay of the presentation is known.
             out.extend([0x81, header.profile << 5 | header.level, flags << 2 | header.chroma_position, 0]);
-            out.extend(av1::sequence_header(key_frame).map_or(&[][..], |obu| obu.whole));
+            av1::sequence_header(key_frame).iter().for_each(|obu| obu.append_sized(out));
         });
         Some(Self { kind: b"av01", size, configuration, samples: Samples::Obus })
     }
@@ -115,10 +116,9 @@ impl Entry {
     /// Appends a frame as a sample.
     pub(super) fn append_sample(&mut self, frame: &[u8], data: &mut Vec<u8>) {
         let Samples::NalUnits(sets) = &mut self.samples else { return data.extend_from_slice(frame) };
-        let is_set =
-            |unit: &[u8]| matches!(h265::type_of(unit), Some(h265::nal_type::VPS..=h265::nal_type::PPS));
+        let is_set = |unit: &[u8]| matches!(type_of(unit), Some(nal_type::VPS..=nal_type::PPS));
         let is_known = |sets: &[Vec<u8>], unit: &[u8]| sets.iter().any(|set| set == unit);
-        if nal_units(frame).any(|unit| is_set(unit) && !is_known(sets, unit)) {
+        if !sets.is_empty() && nal_units(frame).any(|unit| is_set(unit) && !is_known(sets, unit)) {
             // Others: from now on all stand in the samples.
             sets.clear();
         }
