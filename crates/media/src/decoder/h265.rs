@@ -19,8 +19,10 @@ pub(crate) struct H265HeaderDecoder {
 enum Slice {
     /// An IDR picture: what follows refers to nothing before it.
     Idr,
-    /// Another random access point.
+    /// Another random access point (CRA).
     OpenRandomAccess,
+    /// A random access point behind a splice (BLA): what its leading pictures refer to is never there.
+    BrokenLink,
     /// A picture that is shown before the random access point and may refer to pictures before that.
     SkippedLeading,
     Other,
@@ -30,7 +32,8 @@ impl Slice {
     fn of(nal: &[u8]) -> Option<Self> {
         match type_of(nal)? {
             19 | 20 => Some(Self::Idr),
-            16..=18 | 21 => Some(Self::OpenRandomAccess),
+            21 => Some(Self::OpenRandomAccess),
+            16..=18 => Some(Self::BrokenLink),
             8 | 9 => Some(Self::SkippedLeading),
             0..=7 => Some(Self::Other),
             _ => None,
@@ -41,15 +44,17 @@ impl Slice {
 impl VideoDecoder for H265HeaderDecoder {
     fn decode(&mut self, frame: &ReceivedFrame<'_>) -> Result<Decoded, Error> {
         self.size = SequenceParameters::of(frame.data).map(|parameters| parameters.size).or(self.size);
+        self.has_begun &= !frame.after_loss;
         let Some(slice) = nal_units(frame.data).find_map(Slice::of) else {
             // Parameter sets may come alone.
             return Ok(Decoded::Frozen(Freeze::Delayed));
         };
-        let is_key = matches!(slice, Slice::Idr | Slice::OpenRandomAccess);
+        let is_key = matches!(slice, Slice::Idr | Slice::OpenRandomAccess | Slice::BrokenLink);
         if is_key {
-            self.skips_leading = (frame.after_loss || !self.has_begun) && slice == Slice::OpenRandomAccess;
+            let is_first = !self.has_begun;
+            self.skips_leading = slice == Slice::BrokenLink || is_first && slice == Slice::OpenRandomAccess;
         }
-        self.has_begun = is_key || self.has_begun && !frame.after_loss;
+        self.has_begun |= is_key;
         let Some(size) = self.size.filter(|_| self.has_begun) else {
             return Ok(Decoded::Frozen(Freeze::ReferencesMissing));
         };
@@ -96,5 +101,8 @@ mod tests {
         ];
         assert_eq!(follow(&slices), [false, true, true, true, true, false, true, false, true]);
         assert_eq!(follow(&[(21, true), (8, false)]), [true, false]);
+        assert_eq!(follow(&[(19, false), (16, false), (9, false), (1, false)]), [true, true, false, true]);
+        // A delimiter comes alone behind the loss.
+        assert_eq!(follow(&[(19, false), (35, true), (1, false)]), [true, false, false]);
     }
 }
