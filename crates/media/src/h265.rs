@@ -84,7 +84,8 @@ impl SequenceParameters {
         let height = u64::from(coded[1]).checked_sub((top + bottom) * units[1]);
         let side = |side: Option<u64>| u32::try_from(side.unwrap_or(0)).unwrap_or(0);
         let size = PictureSize::new(side(width), side(height)).ok();
-        let is_known = depths.iter().all(|depth| *depth <= 8);
+        // What three bits of a recording hold; seven layers are the most that there can be.
+        let is_known = layers <= 7 && depths.iter().all(|depth| *depth <= 7);
         Ok(size.filter(|_| is_known).map(|size| Self {
             size,
             reorders,
