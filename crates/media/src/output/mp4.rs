@@ -111,7 +111,8 @@ impl<W: Write> Mp4Writer<W> {
         size: PictureSize,
     ) -> Result<(), Error> {
         if self.entry.is_none() {
-            let Some(entry) = Entry::of(self.codec, access_unit, size).filter(|_| key) else { return Ok(()) };
+            let entry = key.then(|| Entry::of(self.codec, access_unit, size)).flatten();
+            let Some(entry) = entry else { return Ok(()) };
             self.write_header(&entry)?;
             self.entry = Some(entry);
         }
