@@ -1,6 +1,7 @@
 //! Payloads without copies: a few octets of payload header before a slice of the frame.
 
 use bytes::{Buf, Bytes};
+use std::borrow::Cow;
 use std::fmt;
 
 /// A payload: at most [`Payload::HEAD`] octets that a packetiser wrote, then a slice of the frame, or so many
@@ -107,6 +108,18 @@ impl Payload {
         }
     }
 
+    /// All octets; without a copy where no packetiser wrote any, as in what is received.
+    pub(crate) fn contents(&self) -> Cow<'_, [u8]> {
+        match &self.body {
+            Body::Bytes(bytes) if self.head_len == 0 => Cow::Borrowed(bytes),
+            _ => {
+                let mut octets = Vec::with_capacity(self.len());
+                self.write(&mut octets);
+                Cow::Owned(octets)
+            }
+        }
+    }
+
     fn octets(&self) -> impl Iterator<Item = u8> + '_ {
         let (bytes, zeros) = match &self.body {
             Body::Bytes(bytes) => (&bytes[..], 0),
@@ -166,6 +179,7 @@ mod tests {
         let mut octets = Vec::new();
         payload.write(&mut octets);
         assert_eq!(octets, [0, 1, 2, 3, 4, 5]);
+        assert_eq!((&payload.contents()[..], &rest.contents()[..]), (&octets[..], &[][..]));
         assert_eq!(payload, Payload::from(Bytes::from(octets)));
     }
 

@@ -8,10 +8,9 @@ use seaway_wire::av1::{self, Obu, obu_type};
 /// an OBU is not whole, or there is none.
 pub(super) fn join<'a>(payloads: impl Iterator<Item = &'a Payload> + Clone) -> Option<Bytes> {
     let mut stream = Vec::with_capacity(payloads.clone().map(Payload::len).sum());
-    let (mut octets, mut obu, mut is_open) = (Vec::new(), Vec::new(), false);
+    let (mut obu, mut is_open) = (Vec::new(), false);
     for payload in payloads {
-        octets.clear();
-        payload.write(&mut octets);
+        let octets = payload.contents();
         let payload = av1::Payload::parse(&octets).ok()?;
         if payload.continues != is_open {
             return None;

@@ -74,11 +74,8 @@ fn join_annex_b<'a>(
 ) -> Option<Bytes> {
     let size: usize = payloads.clone().map(|payload| payload.len() + annex_b::START_CODE.len()).sum();
     let mut stream = Vec::with_capacity(size);
-    let mut octets = Vec::new();
     for payload in payloads {
-        octets.clear();
-        payload.write(&mut octets);
-        append(&octets, &mut stream)?;
+        append(&payload.contents(), &mut stream)?;
     }
     (!stream.is_empty()).then(|| Bytes::from(stream))
 }

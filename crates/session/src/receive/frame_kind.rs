@@ -9,7 +9,7 @@ pub(super) struct FrameSyntax {
     /// True where a frame begins with this payload, whatever was lost before it.
     pub(super) begins: fn(&Payload) -> bool,
     /// Whether a frame of these payloads can be decoded without others, and whether none needs it.
-    pub(super) kind: fn(&[&Payload]) -> (bool, bool),
+    pub(super) kind: fn(&mut dyn Iterator<Item = &Payload>) -> (bool, bool),
 }
 
 impl FrameSyntax {
@@ -69,7 +69,7 @@ mod h264 {
 
     /// Whether a frame of these payloads can be decoded without others, and whether none needs it: no unit of it has a reference
     /// indication (`nal_ref_idc`), which fragments repeat.
-    pub(super) fn kind(payloads: &[&Payload]) -> (bool, bool) {
+    pub(super) fn kind(payloads: &mut dyn Iterator<Item = &Payload>) -> (bool, bool) {
         use seaway_wire::h264::nal_type::FU_A;
         let (mut independent, mut reference) = (false, false);
         for payload in payloads {
@@ -118,31 +118,28 @@ mod h265 {
     }
 
     /// Whether a frame of these payloads can be decoded without others, and whether none needs it.
-    pub(super) fn kind(payloads: &[&Payload]) -> (bool, bool) {
+    pub(super) fn kind(payloads: &mut dyn Iterator<Item = &Payload>) -> (bool, bool) {
         let (mut independent, mut reference) = (false, false);
-        for kind in payloads.iter().flat_map(|payload| types(payload)) {
+        let mut on_type = |kind: u8| {
             independent |=
                 nal_type::is_random_access(kind) || (nal_type::VPS..=nal_type::PPS).contains(&kind);
             reference |= kind < nal_type::VPS && !nal_type::is_non_reference(kind);
-        }
+        };
+        payloads.for_each(|payload| each_type(payload, &mut on_type));
         (independent, !independent && !reference)
     }
 
     /// The types of the NAL units of which something is in this payload.
-    fn types(payload: &Payload) -> Vec<u8> {
-        match payload.peek().map(|head| NalHeader(head).nal_type()) {
-            Some(nal_type::FRAGMENT) => payload.peek().map(|[_, _, head]| head & 0x3F).into_iter().collect(),
-            Some(nal_type::AGGREGATE) => {
-                let mut octets = Vec::with_capacity(payload.len());
-                payload.write(&mut octets);
-                match h265::Payload::parse(&octets) {
-                    Ok(h265::Payload::Aggregate(units)) => {
-                        units.units().filter_map(NalHeader::of).map(NalHeader::nal_type).collect()
-                    }
-                    _ => Vec::new(),
-                }
+    fn each_type(payload: &Payload, on_type: &mut impl FnMut(u8)) {
+        match h265::Payload::parse(&payload.contents()) {
+            Ok(h265::Payload::Single(nal)) => {
+                NalHeader::of(nal).map(NalHeader::nal_type).into_iter().for_each(on_type);
             }
-            other => other.into_iter().collect(),
+            Ok(h265::Payload::Aggregate(units)) => {
+                units.units().filter_map(NalHeader::of).map(NalHeader::nal_type).for_each(on_type);
+            }
+            Ok(h265::Payload::Fragment(part)) => on_type(part.nal_header.nal_type()),
+            Err(_) => {}
         }
     }
 }
@@ -158,15 +155,14 @@ mod av1 {
     }
 
     /// Whether a frame of these payloads can be decoded without others. That none needs it does not show.
-    pub(super) fn kind(payloads: &[&Payload]) -> (bool, bool) {
-        (payloads.iter().any(|payload| begins_with(payload, &[obu_type::SEQUENCE_HEADER])), false)
+    pub(super) fn kind(payloads: &mut dyn Iterator<Item = &Payload>) -> (bool, bool) {
+        let mut begin = payloads.map(|payload| begins_with(payload, &[obu_type::SEQUENCE_HEADER]));
+        (begin.any(|begins| begins), false)
     }
 
     /// Whether a coded video sequence begins with this payload, or an OBU of one of these types begins it.
     fn begins_with(payload: &Payload, types: &[u8]) -> bool {
-        let mut octets = Vec::with_capacity(payload.len());
-        payload.write(&mut octets);
-        av1::Payload::parse(&octets).is_ok_and(|payload| {
+        av1::Payload::parse(&payload.contents()).is_ok_and(|payload| {
             let first = payload.elements().next().filter(|_| !payload.continues);
             let obu_type = first.and_then(|element| Some(Obu::type_of(*element.first()?)));
             payload.begins_sequence || obu_type.is_some_and(|obu_type| types.contains(&obu_type))
@@ -183,6 +179,10 @@ mod tests {
         Payload::from(Bytes::from_static(octets))
     }
 
+    fn kind(syntax: &FrameSyntax, payloads: &[&Payload]) -> (bool, bool) {
+        (syntax.kind)(&mut payloads.iter().copied())
+    }
+
     #[test]
     fn frames_of_av1() {
         let syntax = FrameSyntax::of(Format::Av1).unwrap();
@@ -190,9 +190,9 @@ mod tests {
         let [key, header, frame, end] =
             [&[0x18, 0x30, 1][..], &[0x20, 2, 0x08, 1, 0x30, 1], &[0x10, 0x30, 0x40], &[0x90, 1]]
                 .map(payload);
-        assert_eq!((syntax.kind)(&[&key, &end]), (true, false));
-        assert_eq!((syntax.kind)(&[&header]), (true, false));
-        assert_eq!((syntax.kind)(&[&frame, &end]), (false, false));
+        assert_eq!(kind(syntax, &[&key, &end]), (true, false));
+        assert_eq!(kind(syntax, &[&header]), (true, false));
+        assert_eq!(kind(syntax, &[&frame, &end]), (false, false));
         assert!((syntax.begins)(&key) && (syntax.begins)(&header));
         assert!(!(syntax.begins)(&frame) && !(syntax.begins)(&end));
     }
@@ -203,17 +203,17 @@ mod tests {
         // An aggregate of a video parameter set and a sequence parameter set, an IDR slice, its last fragment.
         let sets = payload(&[0x60, 1, 0, 3, 0x40, 1, 0x0C, 0, 3, 0x42, 1, 1]);
         let [begin, end] = [payload(&[0x62, 1, 0x93, 0xAF]), payload(&[0x62, 1, 0x53, 0xAF])];
-        assert_eq!((syntax.kind)(&[&sets, &begin, &end]), (true, false));
+        assert_eq!(kind(syntax, &[&sets, &begin, &end]), (true, false));
         assert!((syntax.begins)(&sets) && (syntax.begins)(&begin) && !(syntax.begins)(&end));
         // TRAIL_R, TRAIL_N, and TRAIL_N whose slice is not the first.
         let [trail, unused, second] =
             [payload(&[2, 1, 0x80]), payload(&[0, 1, 0x80]), payload(&[0, 1, 0x40])];
-        assert_eq!((syntax.kind)(&[&trail]), (false, false));
-        assert_eq!((syntax.kind)(&[&unused, &second]), (false, true));
+        assert_eq!(kind(syntax, &[&trail]), (false, false));
+        assert_eq!(kind(syntax, &[&unused, &second]), (false, true));
         assert!((syntax.begins)(&unused) && !(syntax.begins)(&second));
         // A delimiter and a reference in one aggregate.
         assert_eq!(
-            (syntax.kind)(&[&payload(&[0x60, 1, 0, 3, 0x46, 1, 0x50, 0, 3, 2, 1, 0x80])]),
+            kind(syntax, &[&payload(&[0x60, 1, 0, 3, 0x46, 1, 0x50, 0, 3, 2, 1, 0x80])]),
             (false, false)
         );
     }

@@ -172,9 +172,11 @@ impl FrameMarks {
     fn end_frame(&mut self, is_end: bool) {
         let Some((last, _)) = self.frame.last() else { return };
         let last = *last;
-        let payloads: Vec<&Payload> = self.frame.iter().map(|(_, packet)| &packet.payload).collect();
-        let (independent, discardable) = self.syntax.map_or((true, false), |syntax| (syntax.kind)(&payloads));
-        let has_start = !self.follows_gap || self.syntax.is_none_or(|syntax| (syntax.begins)(payloads[0]));
+        let mut payloads = self.frame.iter().map(|(_, packet)| &packet.payload);
+        let (independent, discardable) =
+            self.syntax.map_or((true, false), |syntax| (syntax.kind)(&mut payloads));
+        let first = &self.frame[0].1.payload;
+        let has_start = !self.follows_gap || self.syntax.is_none_or(|syntax| (syntax.begins)(first));
         let mut start = has_start;
         for (sequence, packet) in self.frame.drain(..) {
             let marking = FrameMarking {
