@@ -342,7 +342,7 @@ impl Scheduler {
     /// The lanes that media may leave by, with nothing assigned to them.
     fn offers(&self, controller: &dyn RateController, lanes: &Lanes) -> Assignment {
         array::from_fn(|index| {
-            let subflow = Subflow(index as u8);
+            let subflow = Some(Subflow(index as u8)).filter(|lane| lane.0 < lanes.count())?;
             let mut allowance = controller.allowance(subflow);
             let mut target = controller.target_of(subflow);
             if let Some(most) = self.most {
