@@ -452,7 +452,7 @@ mod tests {
         assert!(lanes.is_usable(Subflow(0)) && !lanes.is_usable(Subflow(1)));
         assert_eq!(lanes.next_probe(), Some((due, Subflow(1))));
         lanes.on_sent(due, Subflow(1), PACKET, (RATE, false));
-        assert_eq!(lanes.next_probe(), Some((due + PROBE_INTERVAL, Subflow(1))));
+        assert_eq!(lanes.next_probe(), Some((due + PROBE_INTERVAL, Subflow(0))), "the first of both");
         assert_eq!(lanes.poll_change(due + DOWN, |_| None), Some((Subflow(1), LaneState::Down)));
         assert_eq!(lanes.for_report(), Subflow(0));
         assert!(report(&mut lanes, 3000, 1, 120), "it is up again");
