@@ -185,8 +185,10 @@ fn gstreamer_plays_and_its_reports_drive_the_rate() {
         sender.wait_for("a rate above the first", |line| {
             line["target_bps"].as_f64().is_some_and(|rate| rate > 400_000.0)
         });
-        let sent =
-            sender.wait_for("eight seconds", |line| line["time"].as_f64().is_some_and(|time| time > 8.0));
+        // An event has a time and no counters.
+        let sent = sender.wait_for("eight seconds", |line| {
+            line["type"] == "sample" && line["time"].as_f64().is_some_and(|time| time > 8.0)
+        });
         assert!(sender.prints_note(&format!("runs on {kind}")));
         sender.finish();
         player.interrupt();
