@@ -63,6 +63,10 @@ impl FeedbackSource for BufferReports {
         self.timer
     }
 
+    fn has_report(&self, _now: Timestamp) -> bool {
+        self.due
+    }
+
     fn poll_report(&mut self, _now: Timestamp) -> Option<(Subflow, PeerReport)> {
         let report = PeerReport { buffer: self.level, ..PeerReport::default() };
         std::mem::take(&mut self.due).then_some((Subflow(0), report))

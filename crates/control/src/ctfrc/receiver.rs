@@ -64,6 +64,10 @@ impl FeedbackSource for CtfrcReceiver {
         self.subflow.poll_timeout()
     }
 
+    fn has_report(&self, _now: Timestamp) -> bool {
+        self.subflow.has_report()
+    }
+
     fn poll_report(&mut self, _now: Timestamp) -> Option<(Subflow, PeerReport)> {
         self.subflow.take_report().map(|report| (Subflow(0), report))
     }

@@ -53,6 +53,10 @@ impl FeedbackSource for MultfrcReceiver {
         self.subflows.iter().filter_map(|(_, subflow)| subflow.poll_timeout()).min()
     }
 
+    fn has_report(&self, _now: Timestamp) -> bool {
+        self.subflows.iter().any(|(_, subflow)| subflow.has_report())
+    }
+
     fn poll_report(&mut self, _now: Timestamp) -> Option<(Subflow, PeerReport)> {
         let due = |(index, (_, subflow)): (usize, &mut (u16, SubflowReceiver))| {
             Some((Subflow(index as u8), subflow.take_report()?))

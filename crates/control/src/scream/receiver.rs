@@ -61,8 +61,14 @@ impl FeedbackSource for ScreamFeedback {
         self.due
     }
 
+    fn has_report(&self, now: Timestamp) -> bool {
+        self.due.is_some_and(|due| due <= now)
+    }
+
     fn poll_report(&mut self, now: Timestamp) -> Option<(Subflow, PeerReport)> {
-        self.due.filter(|due| *due <= now)?;
+        if !self.has_report(now) {
+            return None;
+        }
         self.interval = self.next_interval(now);
         self.last_report = Some(now);
         (self.due, self.packets, self.bits) = (None, 0, 0);

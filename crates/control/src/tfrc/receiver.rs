@@ -46,6 +46,10 @@ impl FeedbackSource for TfrcReceiver {
         self.subflows.iter().filter_map(SubflowReceiver::poll_timeout).min()
     }
 
+    fn has_report(&self, _now: Timestamp) -> bool {
+        self.subflows.iter().any(SubflowReceiver::has_report)
+    }
+
     fn poll_report(&mut self, _now: Timestamp) -> Option<(Subflow, PeerReport)> {
         let due = |(index, subflow): (usize, &mut SubflowReceiver)| {
             Some((Subflow(index as u8), subflow.take_report()?))
@@ -159,6 +163,11 @@ impl SubflowReceiver {
 
     pub(crate) const fn poll_timeout(&self) -> Option<Timestamp> {
         self.timer
+    }
+
+    /// A report is due.
+    pub(crate) const fn has_report(&self) -> bool {
+        self.pending.is_some()
     }
 
     /// The report that is due, once.

@@ -43,6 +43,10 @@ impl FeedbackSource for Ns2Receiver {
         }
     }
 
+    fn has_report(&self, _now: Timestamp) -> bool {
+        self.subflows.iter().any(|subflow| subflow.pending.is_some())
+    }
+
     fn poll_report(&mut self, _now: Timestamp) -> Option<(Subflow, PeerReport)> {
         let due = |(index, subflow): (usize, &mut SubflowReceiver)| {
             Some((Subflow(index as u8), subflow.pending.take()?))
