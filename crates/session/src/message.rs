@@ -206,7 +206,7 @@ impl RtpPacket {
         let control = ELEMENT_HEAD + if tagged { CtfrcData::LEN } else { TfrcData::LEN };
         let frame = if framed { ELEMENT_HEAD + FrameMarking::LEN } else { 0 };
         let transport = if transport_wide { ELEMENT_HEAD + 2 } else { 0 };
-        HEADER_LEN + 4 + (control + frame + transport).next_multiple_of(4)
+        HEADER_LEN + 4 + (control + frame + transport).div_ceil(4) * 4
     }
 
     #[inline]

@@ -185,6 +185,7 @@ impl JitterBuffer {
     }
 
     /// A packet of a frame arrived, by itself or by retransmission.
+    #[inline]
     pub(super) fn insert(
         &mut self,
         at: Timestamp,

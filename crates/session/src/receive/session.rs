@@ -520,6 +520,7 @@ impl Session {
     }
 
     /// A media packet that came, by itself or by retransmission. True where it was inserted.
+    #[inline]
     fn insert(
         &mut self,
         at: Timestamp,
@@ -533,6 +534,7 @@ impl Session {
         is_inserted
     }
 
+    #[inline]
     fn insert_media(
         &mut self,
         at: Timestamp,

@@ -160,6 +160,7 @@ impl ReceiveStream {
         }
     }
 
+    #[inline]
     fn insert_marked(&mut self, packet: Marked, statistics: &mut ReceiverStatistics) -> bool {
         let Marked { at, timestamp, marking, payload } = packet;
         match self.jitter_buffer.insert(at, timestamp, marking, payload, &self.playout) {

@@ -19,23 +19,26 @@ impl Numbering {
         Self { initial, sources: Vec::new() }
     }
 
-    #[inline]
-    fn source(&mut self, source: SourceId) -> &mut SequenceLog {
-        let index = source.index();
-        if self.sources.len() <= index {
-            self.sources.resize_with(index + 1, || None);
-        }
-        let first = || Box::new(SequenceLog::starting_at(self.initial.into()));
-        self.sources[index].get_or_insert_with(first)
-    }
-
     /// Gives the next number of `source` to a packet.
     #[inline]
     pub(super) fn assign(&mut self, source: SourceId, packet: PacketId) -> u16 {
-        let log = self.source(source);
+        let index = source.index();
+        if self.sources.get(index).is_none_or(Option::is_none) {
+            self.begin(index);
+        }
+        let log = self.sources[index].as_mut().unwrap_or_else(|| unreachable!("made above"));
         let number = log.next();
         log.push(packet);
         number as u16
+    }
+
+    /// The first packet of a source leaves.
+    #[cold]
+    fn begin(&mut self, index: usize) {
+        if self.sources.len() <= index {
+            self.sources.resize_with(index + 1, || None);
+        }
+        self.sources[index] = Some(Box::new(SequenceLog::starting_at(self.initial.into())));
     }
 
     /// The send history forgot the packets before `oldest`.

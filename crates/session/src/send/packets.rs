@@ -27,25 +27,26 @@ impl Sender {
     ) -> Option<Transmit> {
         self.schedule.is_valid = false;
         let subflow = next.subflow;
+        let packet = message.rtp_mut();
         let (content, since) = match next.class {
-            Class::Retransmission(id) => (self.write_retransmission(now, subflow, id, message)?, now),
-            Class::Fec(stream) => (self.write_repair(now, stream, subflow, message)?, now),
+            Class::Retransmission(id) => (self.write_retransmission(now, subflow, id, packet)?, now),
+            Class::Fec(stream) => (self.write_repair(now, stream, subflow, packet)?, now),
             Class::Media => {
                 let queued = self.scheduler.queue.pop(subflow)?;
-                self.write_media(now, subflow, queued, message)
+                self.write_media(now, subflow, queued, packet)
             }
             Class::Waiting(place) => {
                 let queued = self.scheduler.queue.take(place, subflow)?;
-                self.write_media(now, subflow, queued, message)
+                self.write_media(now, subflow, queued, packet)
             }
             Class::LaneProbe => {
-                self.write_zeros(subflow, LANE_PROBE, message.rtp_mut());
+                self.write_zeros(subflow, LANE_PROBE, packet);
                 (Content::Padding, now)
             }
-            Class::Filler => (self.write_filler(subflow, message.rtp_mut()), now),
-            Class::Padding => (self.write_padding(subflow, message), now),
+            Class::Filler => (self.write_filler(subflow, packet), now),
+            Class::Padding => (self.write_padding(subflow, packet), now),
         };
-        Some(self.dispatch(now, &next, (content, since), message.rtp_mut()))
+        Some(self.dispatch(now, &next, (content, since), packet))
     }
 
     /// The next number of a source.
@@ -54,13 +55,13 @@ impl Sender {
         self.numbers.assign(source, self.feedback.next_id())
     }
 
-    /// A media packet, and since when its frame was waiting.
+    /// A media packet, and since when its frame was waiting. Field by field, in the memory of an older packet.
     fn write_media(
         &mut self,
         now: Timestamp,
         subflow: Subflow,
         queued: Queued,
-        message: &mut Message,
+        packet: &mut RtpPacket,
     ) -> (Content, Timestamp) {
         let (stream, since, number, ends) = (queued.stream, queued.since, queued.sequence, queued.end);
         let is_audio = self.is_audio(stream);
@@ -79,34 +80,35 @@ impl Sender {
             }
         }
         let source = SourceId { stream, subflow, repair: false };
-        let packet = RtpPacket {
-            // Of sound it marks the end of silence (RFC 3551 section 4.1).
-            marker: queued.end && !is_audio,
-            payload_type: self.config.streams[usize::from(stream.0)].description.payload_type,
-            sequence_number: self.assign_number(source),
-            timestamp: queued.timestamp,
-            ssrc: source.ssrc(self.config.session),
-            marking: Some(FrameMarking {
-                start: queued.start,
-                end: queued.end,
-                independent: queued.kind == FrameKind::Key,
-                discardable: queued.kind == FrameKind::Discardable,
-                frame: (queued.frame & 0x0FFF) as u16,
-                sequence_number: queued.sequence as u16,
-            }),
-            payload: queued.payload,
-            ..RtpPacket::default()
-        };
+        // Of sound it marks the end of silence (RFC 3551 section 4.1).
+        packet.marker = queued.end && !is_audio;
+        packet.payload_type = self.config.streams[usize::from(stream.0)].description.payload_type;
+        packet.sequence_number = self.assign_number(source);
+        packet.timestamp = queued.timestamp;
+        packet.ssrc = source.ssrc(self.config.session);
+        packet.marking = Some(FrameMarking {
+            start: queued.start,
+            end: queued.end,
+            independent: queued.kind == FrameKind::Key,
+            discardable: queued.kind == FrameKind::Discardable,
+            frame: (queued.frame & 0x0FFF) as u16,
+            sequence_number: queued.sequence as u16,
+        });
+        packet.payload = queued.payload;
         if !is_audio {
-            self.protect(now, since, number, &packet);
+            self.protect(now, stream, (since, number), packet);
         }
-        *message = Message::Rtp(packet);
         (Content::Media(stream), since)
     }
 
     /// Repair packets cover the packet, and follow it where it ends a picture.
-    fn protect(&mut self, now: Timestamp, since: Timestamp, number: u64, packet: &RtpPacket) {
-        let Some(SourceId { stream, .. }) = SourceId::of(packet.ssrc, self.config.session) else { return };
+    fn protect(
+        &mut self,
+        now: Timestamp,
+        stream: StreamId,
+        (since, number): (Timestamp, u64),
+        packet: &RtpPacket,
+    ) {
         let Some(state) = self.protected.get_mut(usize::from(stream.0)) else { return };
         if let Some(fec) = &mut state.fec {
             fec.push(since, number, packet);
@@ -126,20 +128,20 @@ impl Sender {
         now: Timestamp,
         stream: StreamId,
         subflow: Subflow,
-        message: &mut Message,
+        packet: &mut RtpPacket,
     ) -> Option<Content> {
         let is_wanted = self.scheduler.take_repair(stream);
         let fec = self.protected.get_mut(usize::from(stream.0))?.fec.as_mut().filter(|_| is_wanted)?;
         fec.discard_before(self.repair.useful_since(now));
         let payload = fec.encode()?;
         let source = SourceId { stream, subflow, repair: true };
-        *message = Message::Rtp(RtpPacket {
+        *packet = RtpPacket {
             payload_type: payload_type::fec(stream),
             sequence_number: self.assign_number(source),
             ssrc: source.ssrc(self.config.session),
             payload: payload.into(),
             ..RtpPacket::default()
-        });
+        };
         Some(Content::Fec(stream))
     }
 
@@ -149,23 +151,23 @@ impl Sender {
         now: Timestamp,
         subflow: Subflow,
         id: PacketId,
-        message: &mut Message,
+        packet: &mut RtpPacket,
     ) -> Option<Content> {
         let original = self.scheduler.retransmissions.take(now, self.repair.useful_since(now), id)?;
         let stream = SourceId::of(original.ssrc, self.config.session)?.stream;
         let source = SourceId { stream, subflow, repair: true };
-        *message = Message::Rtp(RtpPacket {
+        *packet = RtpPacket {
             payload_type: payload_type::retransmission(stream),
             sequence_number: self.assign_number(source),
             ssrc: source.ssrc(self.config.session),
             payload: original.payload.behind(&original.sequence_number.to_be_bytes()),
             ..original
-        });
+        };
         Some(Content::Retransmission(stream))
     }
 
-    fn write_padding(&mut self, subflow: Subflow, message: &mut Message) -> Content {
-        self.write_zeros(subflow, self.payload_limit(), message.rtp_mut());
+    fn write_padding(&mut self, subflow: Subflow, packet: &mut RtpPacket) -> Content {
+        self.write_zeros(subflow, self.payload_limit(), packet);
         Content::Padding
     }
 
@@ -177,7 +179,6 @@ impl Sender {
         Content::Media(StreamId(0))
     }
 
-    /// Field by field, in the memory of an older packet: this is the hot path of bulk data.
     fn write_zeros(&mut self, subflow: Subflow, payload: usize, packet: &mut RtpPacket) {
         let source = SourceId { stream: StreamId(0), subflow, repair: true };
         packet.marker = false;
@@ -224,13 +225,12 @@ impl Sender {
             self.tagged |= tag.is_some();
         }
         let is_kept = matches!(content, Content::Media(_)) && self.scheduler.retransmissions.is_enabled();
-        let kept = is_kept.then(|| packet.clone());
         if tag.is_some() {
             sent.size = self.size_of(packet.wire_len());
         }
         let fields = HeaderFields { tag, ends_frame: packet.marker };
         let has_reports = self.feedback.on_sent(now, &sent, fields);
-        self.scheduler.retransmissions.on_sent(since, kept);
+        self.scheduler.retransmissions.on_sent(since, is_kept.then_some(packet));
         match content {
             Content::Media(_) => self.repair.on_media_sent(sent.size),
             Content::Retransmission(_) | Content::Fec(_) => self.repair.on_repair_sent(sent.size),

@@ -263,8 +263,8 @@ impl SendQueue {
     /// Takes the next packet of a subflow.
     pub(super) fn pop(&mut self, subflow: Subflow) -> Option<Queued> {
         let index = self.queue_of(subflow);
-        let queued =
-            self.audio.pop_front().or_else(|| self.queues.get_mut(index).and_then(VecDeque::pop_front))?;
+        let queue = if self.audio.is_empty() { self.queues.get_mut(index)? } else { &mut self.audio };
+        let queued = queue.pop_front()?;
         self.on_popped(&queued);
         Some(queued)
     }

@@ -56,11 +56,13 @@ impl RetransmissionBuffer {
         self.limits.is_some()
     }
 
-    /// A packet left; `None` where it is no media.
+    /// A packet left, of which a copy is kept; `None` where it is no media.
     #[inline]
-    pub(super) fn on_sent(&mut self, since: Timestamp, packet: Option<RtpPacket>) {
+    pub(super) fn on_sent(&mut self, since: Timestamp, packet: Option<&RtpPacket>) {
         if self.is_enabled() {
-            self.entries.push_back(packet.map(|packet| Entry { packet, since, repeats: 0, repeated: None }));
+            let entry =
+                |packet: &RtpPacket| Entry { packet: packet.clone(), since, repeats: 0, repeated: None };
+            self.entries.push_back(packet.map(entry));
         }
     }
 

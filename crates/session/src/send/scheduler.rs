@@ -238,8 +238,8 @@ impl Scheduler {
     /// them.
     #[inline]
     fn wake(&self, due: Timestamp, size: DataSize, allowance: Allowance) -> Timestamp {
-        let is_last = self.filler.is_none() && self.backlog() <= size;
-        if self.burst == TimeDelta::ZERO || is_last {
+        let is_last = || self.filler.is_none() && self.backlog() <= size;
+        if self.burst == TimeDelta::ZERO || is_last() {
             return due;
         }
         let pause = allowance.rate.time_to_send(size).map(|pause| pause + allowance.gap);
