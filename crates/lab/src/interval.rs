@@ -7,13 +7,15 @@ use seaway_units::Timestamp;
 #[derive(Debug)]
 pub(crate) struct IntervalCounters<S> {
     span: (Timestamp, Timestamp),
+    /// The next instant by which a sample is due.
+    due: Option<Timestamp>,
     begin: Option<S>,
     end: Option<S>,
 }
 
 impl<S: Clone> IntervalCounters<S> {
     pub(crate) fn new(span: (Timestamp, Timestamp)) -> Self {
-        Self { span, begin: None, end: None }
+        Self { span, due: Some(span.0.min(span.1)), begin: None, end: None }
     }
 
     /// Begin and end.
@@ -29,22 +31,28 @@ impl<S: Clone> IntervalCounters<S> {
     /// The next instant by which a sample is due.
     #[inline]
     pub(crate) fn next_sample(&self) -> Option<Timestamp> {
-        match (&self.begin, &self.end) {
-            (None, _) => Some(self.span.0),
-            (_, None) => Some(self.span.1),
-            _ => None,
-        }
+        self.due
     }
 
     /// Call this before each input at `now`.
     #[inline]
     pub(crate) fn sample(&mut self, now: Timestamp, counters: impl Fn() -> S) {
+        if self.due.is_some_and(|due| due <= now) {
+            self.sample_due(now, counters);
+        }
+    }
+
+    #[cold]
+    fn sample_due(&mut self, now: Timestamp, counters: impl Fn() -> S) {
         if self.begin.is_none() && now >= self.span.0 {
             self.begin = Some(counters());
         }
         if self.end.is_none() && now >= self.span.1 {
             self.end = Some(counters());
         }
+        let begin = self.begin.is_none().then_some(self.span.0);
+        let end = self.end.is_none().then_some(self.span.1);
+        self.due = begin.into_iter().chain(end).min();
     }
 
     /// The counters at the beginning and at the end, or their present values if that is still to come.

@@ -222,17 +222,22 @@ impl FlowRecord {
         }
     }
 
+    #[inline]
     fn bin(&mut self, now: Timestamp) -> &mut Bin {
-        let (mut index, from) = self.present;
-        if now.as_nanos().wrapping_sub(from) >= self.width {
-            let bin = now.as_nanos() / self.width;
-            index = (bin as usize).min(self.most - 1);
-            if index >= self.bins.len() {
-                self.bins.resize(index + 1, Bin::default());
-            }
-            self.present = (index, bin * self.width);
+        if now.as_nanos().wrapping_sub(self.present.1) >= self.width {
+            self.find_bin(now);
         }
-        &mut self.bins[index]
+        &mut self.bins[self.present.0]
+    }
+
+    #[inline(never)]
+    fn find_bin(&mut self, now: Timestamp) {
+        let bin = now.as_nanos() / self.width;
+        let index = (bin as usize).min(self.most - 1);
+        if index >= self.bins.len() {
+            self.bins.resize(index + 1, Bin::default());
+        }
+        self.present = (index, bin * self.width);
     }
 }
 

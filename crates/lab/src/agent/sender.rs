@@ -237,7 +237,12 @@ impl MediaSender {
 
     #[inline]
     fn capture(&mut self, now: Timestamp) {
-        if !matches!(self.source, MediaSource::Saturated) {
+        let is_due = match self.source {
+            MediaSource::Saturated => false,
+            MediaSource::Model(_) => self.next_frame.is_some_and(|due| due <= now),
+            MediaSource::Live(_) => true,
+        };
+        if is_due {
             self.capture_frames(now);
         }
     }
@@ -402,8 +407,8 @@ impl Endpoint for MediaSender {
                 return Some(now);
             }
             self.saturate(now);
-            let limits = [own, self.interval.next_sample(), waits_for_source.then_some(now)];
-            let horizon = limits.into_iter().flatten().fold(until, Timestamp::min).max(now);
+            let limit = earlier(own, self.interval.next_sample()).map_or(until, |limit| limit.min(until));
+            let horizon = if waits_for_source { now } else { limit.max(now) };
             let Some(sender) = &mut self.sender else { return own };
             let Some(transmit) = sender.poll_transmit(now, horizon, self.scratch.message_mut()) else {
                 return earlier(own, sender.poll_timeout()).map(|next| next.max(now));
