@@ -140,9 +140,12 @@ impl<P> Outbox<P> {
     /// Moves everything from `other` behind what is here.
     #[inline]
     pub fn append(&mut self, other: &mut Self) {
+        if other.is_empty() {
+            return;
+        }
         if self.is_empty() {
             std::mem::swap(self, other);
-        } else if !other.is_empty() {
+        } else {
             self.departures.append(&mut other.departures);
             self.dropped.append(&mut other.dropped);
         }
