@@ -328,7 +328,9 @@ impl FeedbackAdapter {
         let mut reports = std::mem::take(&mut self.reports);
         let mut requested = std::mem::take(&mut self.requested);
         self.counts.add(&reports);
-        reports.retain(|report| report.packet.id >= self.first);
+        if self.first > PacketId(0) {
+            reports.retain(|report| report.packet.id >= self.first);
+        }
         let key = |report: &PacketReport| (report.packet.subflow, report.packet.id);
         if !reports.is_sorted_by_key(key) {
             reports.sort_unstable_by_key(key);

@@ -47,6 +47,12 @@ impl Recovery {
         }
     }
 
+    /// True where repair packets may come.
+    #[inline]
+    pub(super) fn is_enabled(&self) -> bool {
+        !self.decoders.is_empty()
+    }
+
     /// A media packet came, by itself or by retransmission.
     #[inline]
     pub(super) fn on_media(&mut self, stream: StreamId, packet: &RtpPacket, refused: &mut Refused) {

@@ -528,6 +528,9 @@ impl Session {
         packet: &mut RtpPacket,
         statistics: &mut ReceiverStatistics,
     ) -> bool {
+        if !self.recovery.is_enabled() {
+            return self.insert_media(at, stream, packet, statistics);
+        }
         self.recovery.on_media(stream, packet, &mut statistics.refused);
         let is_inserted = self.insert_media(at, stream, packet, statistics);
         self.insert_recovered(at, statistics);
