@@ -68,43 +68,40 @@ impl Histogram {
 
     /// Percentiles in milliseconds by the nearest rank; `percents` ascend.
     fn percentiles<const N: usize>(&self, percents: [u64; N]) -> [f64; N] {
-        let mut sorted = self.exact.clone();
-        sorted.sort_unstable();
-        let exact = sorted.into_iter().map(|micros| (Sampled::Exact(micros), 1));
-        let pages = self.pages.iter().enumerate().filter_map(|(index, page)| Some((index, page.as_ref()?)));
-        let tallied = pages.flat_map(|(index, page)| {
-            let counted = page.iter().enumerate().filter(|(_, count)| **count > 0);
-            counted.map(move |(offset, count)| (Sampled::Bucket(index * PAGE + offset), u64::from(*count)))
-        });
-        let mut values = exact.chain(tallied);
-        let (mut passed, mut value) = (0, Sampled::Exact(0));
-        percents.map(|percent| {
-            let rank = (percent * self.count).div_ceil(100).max(1);
-            while passed < rank
-                && let Some((next, count)) = values.next()
-            {
-                passed += count;
-                value = next;
-            }
-            self.micros(value) / 1e3
+        let ranks = percents.map(|percent| (percent * self.count).div_ceil(100).max(1));
+        if self.pages.is_empty() { self.exact_ranks(ranks) } else { self.tallied_ranks(ranks) }
+    }
+
+    /// The values of these ranks where all samples are kept; what lies below a rank is not sorted.
+    fn exact_ranks<const N: usize>(&self, ranks: [u64; N]) -> [f64; N] {
+        let mut values = self.exact.clone();
+        let (mut rest, mut passed) = (&mut values[..], 1);
+        ranks.map(|rank| {
+            let left = std::mem::take(&mut rest);
+            let place = (rank - passed) as usize;
+            let value = *left.select_nth_unstable(place).1;
+            (rest, passed) = (&mut left[place..], rank);
+            f64::from(value) / 1e3
         })
     }
 
-    fn micros(&self, value: Sampled) -> f64 {
-        match value {
-            Sampled::Exact(micros) => micros.into(),
-            Sampled::Bucket(bucket) => middle_of(bucket).min(self.max.into()),
-        }
+    fn tallied_ranks<const N: usize>(&self, ranks: [u64; N]) -> [f64; N] {
+        let pages = self.pages.iter().enumerate().filter_map(|(index, page)| Some((index, page.as_ref()?)));
+        let mut tallied = pages.flat_map(|(index, page)| {
+            let counted = page.iter().enumerate().filter(|(_, count)| **count > 0);
+            counted.map(move |(offset, count)| (index * PAGE + offset, u64::from(*count)))
+        });
+        let (mut passed, mut bucket) = (0, 0);
+        ranks.map(|rank| {
+            while passed < rank
+                && let Some((next, count)) = tallied.next()
+            {
+                passed += count;
+                bucket = next;
+            }
+            middle_of(bucket).min(self.max.into()) / 1e3
+        })
     }
-}
-
-/// A value as it was kept.
-#[derive(Clone, Copy)]
-enum Sampled {
-    /// In microseconds.
-    Exact(u32),
-    /// The bucket that it fell into.
-    Bucket(usize),
 }
 
 /// The bucket of a value: a floating-point number with [`BITS`] bits of mantissa.
