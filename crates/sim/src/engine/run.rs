@@ -148,7 +148,10 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
     fn settle_agent(&mut self, agent: usize, now: Timestamp) {
         let process = &mut self.processes[agent];
         process.advance_to(now, process.wake);
-        self.reschedule(agent);
+        // Most packets do not change when the agent runs next.
+        if self.agent_events.get(agent as u32) != process.next_event() {
+            self.reschedule(agent);
+        }
     }
 
     /// Sends what departs by now, or what is certain to depart where the first link takes it early. True where there was
