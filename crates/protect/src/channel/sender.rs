@@ -13,7 +13,7 @@ const SILENCE: TimeDelta = TimeDelta::from_secs(1);
 /// Consent to send expires: nothing but hellos leaves then. Three reporting intervals of 5 s (RFC 8083 section 4.1), which is less
 /// than the 30 s of RFC 7675 section 5.1.
 const CONSENT: TimeDelta = TimeDelta::from_secs(15);
-/// A receiver that moved must answer at its new address within this time.
+/// A receiver that moved must answer at its new address within this time; else the sender turns to the other again.
 const MOVE: TimeDelta = TimeDelta::from_secs(3);
 /// A proof is first repeated after this time, or after a round trip.
 const PROOF_REPEAT: TimeDelta = TimeDelta::from_millis(50);
@@ -35,6 +35,8 @@ pub struct SenderChannel {
 #[derive(Debug)]
 struct Keyed {
     key: SessionKey,
+    /// Where the receiver was first.
+    home: SocketAddr,
     /// First synchronisation source of the session.
     session: u32,
     entropy: Ratchet,
@@ -82,6 +84,7 @@ impl SenderChannel {
     pub const fn keyed(to: SocketAddr, key: SessionKey, session: u32, seed: [u8; 32]) -> Self {
         let keyed = Keyed {
             key,
+            home: to,
             session,
             entropy: Ratchet::new(seed),
             handshake: None,
@@ -162,9 +165,11 @@ impl SenderChannel {
     pub fn handle_timeout(&mut self, now: Timestamp) {
         let to = self.to;
         let Some(keyed) = self.keyed.as_mut().filter(|keyed| !keyed.is_replaced) else { return };
-        keyed.handshake.take_if(|handshake| handshake.to != to && now.since(handshake.began) >= MOVE);
+        let is_in_vain = keyed.given_up_at(to).is_some_and(|at| at <= now);
+        let in_vain = keyed.handshake.take_if(|_| is_in_vain).map(|handshake| handshake.to);
         if keyed.handshake.is_none() && keyed.silent_at().is_none_or(|at| at <= now) {
-            keyed.begin(now, to);
+            // A receiver that no longer answers where it moved may be back where it was first.
+            keyed.begin(now, if in_vain == Some(to) { keyed.home } else { to });
         }
     }
 
@@ -174,11 +179,10 @@ impl SenderChannel {
         let keyed = self.keyed.as_ref().filter(|keyed| !keyed.is_replaced)?;
         let proof = keyed.proof.as_ref().map(|proof| proof.next);
         let other = match &keyed.handshake {
-            Some(handshake) if handshake.to == self.to => handshake.initiator.poll_timeout(),
-            Some(handshake) => handshake.initiator.poll_timeout().min(handshake.began + MOVE),
+            Some(handshake) => handshake.initiator.poll_timeout(),
             None => keyed.silent_at().unwrap_or(Timestamp::ZERO),
         };
-        proof.into_iter().chain([other]).min()
+        proof.into_iter().chain([other]).chain(keyed.given_up_at(self.to)).min()
     }
 
     /// The handshake message that leaves now, written to `buffer`, and where it goes.
@@ -215,6 +219,12 @@ impl Keyed {
     fn begin(&mut self, now: Timestamp, to: SocketAddr) {
         let initiator = Initiator::new(now, &self.key, self.session, self.entropy.take());
         self.handshake = initiator.ok().map(|initiator| Handshake { to, began: now, initiator });
+    }
+
+    /// When the handshake gives way to one elsewhere; `None` where the receiver was never elsewhere.
+    fn given_up_at(&self, to: SocketAddr) -> Option<Timestamp> {
+        let handshake = self.handshake.as_ref()?;
+        (handshake.to != to || to != self.home).then(|| handshake.began + MOVE)
     }
 
     /// When a new handshake is due; `None` where none was completed yet.

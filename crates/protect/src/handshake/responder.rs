@@ -4,7 +4,7 @@ use super::noise::{self, Ratchet, Secret, Secrets};
 use super::{Kind, NOISE_LEN, TAG_LEN, Token, read, write};
 use crate::Error;
 use crate::srtp::{SourceRange, SrtpKeys};
-use rtc_srtp::crypto::constant_time_eq;
+use rtc_crypto::constant_time_eq;
 use seaway_session::{SessionKey, SourceId};
 use seaway_units::{TimeDelta, Timestamp};
 use snow::HandshakeState;

@@ -1,7 +1,7 @@
 //! The token that notifies a sender that another took over.
 
 use super::{Kind, TAG_LEN, read, write};
-use rtc_srtp::crypto::constant_time_eq;
+use rtc_crypto::constant_time_eq;
 use std::fmt;
 
 /// A secret of both ends of one session until it is sent.

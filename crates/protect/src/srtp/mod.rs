@@ -1,24 +1,23 @@
-//! SRTP (RFC 3711) with AEAD_AES_128_GCM (RFC 7714) by crate `rtc-srtp`; header extensions are encrypted (RFC 9335).
+//! SRTP (RFC 3711) with AEAD_AES_128_GCM (RFC 7714), sealed in place; header extensions are encrypted (RFC 9335).
+
+mod cipher;
+mod source;
 
 use crate::Error;
 use crate::replay::ReplayWindow;
 use bytes::{Bytes, BytesMut};
-use rtc_rtp::header::Header;
-use rtc_shared::error::Error as CrateError;
-use rtc_srtp::context::Context;
-use rtc_srtp::crypto::default_provider;
-use rtc_srtp::protection_profile::ProtectionProfile;
+use cipher::Cipher;
+pub(crate) use cipher::TAG_LEN;
+use source::Source;
+use std::collections::BTreeMap;
 use std::fmt;
 
-/// Octets of the authentication tag.
-pub(crate) const TAG_LEN: usize = 16;
-const PROFILE: ProtectionProfile = ProtectionProfile::AeadAes128Gcm;
 const RTP_HEADER_LEN: usize = 12;
 /// Octets of an RTCP header with its source.
 const RTCP_HEADER_LEN: usize = 8;
 /// Octets of the index behind the tag, whose first bit says that the packet is encrypted.
 const SRTCP_INDEX_LEN: usize = 4;
-const ENCRYPTED: u8 = 0x80;
+const ENCRYPTED: u32 = 1 << 31;
 /// RTCP packets that one key protects; the index of the next would be that of the first (RFC 3711 section 9.2).
 const MOST_REPORTS: u32 = 1 << 31;
 /// Octets of an extension's profile and length.
@@ -75,96 +74,153 @@ impl SourceRange {
     }
 }
 
-/// SRTP of both directions. A replay window holds 128 octets for each source of the peer, and these are bounded: state for a
-/// source outside the range is never made.
+/// SRTP of both directions. A replay window holds 128 octets for each source of the peer, and these are bounded: state is made for
+/// a source inside the range alone, by an authentic packet.
 pub struct Srtp {
-    outgoing: Context,
-    incoming: Context,
-    peer: SourceRange,
-    /// RTCP packets that were protected; `rtc-srtp` does not end at the last index.
-    reports: u32,
+    outgoing: Outgoing,
+    incoming: Incoming,
 }
 
 impl Srtp {
     pub(crate) fn new(keys: &SrtpKeys, peer: SourceRange) -> Result<Self, Error> {
-        Ok(Self { outgoing: context(&keys.send)?, incoming: context(&keys.receive)?, peer, reports: 0 })
+        Ok(Self { outgoing: Outgoing::new(&keys.send)?, incoming: Incoming::new(&keys.receive, peer)? })
     }
 
     pub(crate) fn seal(&mut self, datagram: &mut Vec<u8>) -> Result<(), Error> {
-        let sealed = if is_rtcp(datagram) {
-            if self.reports + 1 >= MOST_REPORTS {
-                return Err(Error::KeyUsedUp);
-            }
-            self.reports += 1;
-            self.outgoing.encrypt_rtcp(datagram)
-        } else {
-            let header = read_header(datagram).ok_or(Error::Malformed)?;
-            if header.extension {
-                swap_profile(datagram, |(clear, encrypted)| (clear, encrypted))?;
-            }
-            self.outgoing.encrypt_rtp_with_header(datagram, &header)
-        };
-        let sealed = sealed.map_err(|error| match error {
-            CrateError::ErrExceededMaxPackets => Error::KeyUsedUp,
-            _ => Error::Malformed,
-        })?;
-        datagram.clear();
-        datagram.extend_from_slice(&sealed);
-        Ok(())
+        match is_rtcp(datagram) {
+            true => self.outgoing.seal_rtcp(datagram),
+            false => self.outgoing.seal_rtp(datagram),
+        }
     }
 
     pub(crate) fn open(&mut self, datagram: &[u8]) -> Result<Bytes, Error> {
-        if is_rtcp(datagram) {
-            let ssrc = word(datagram, RTCP_HEADER_LEN - 4).ok_or(Error::Malformed)?;
-            self.check_source(ssrc)?;
-            // A peer encrypts all of its reports; `rtc-srtp` does not read the flag that says so.
-            if datagram[datagram.len() - SRTCP_INDEX_LEN] & ENCRYPTED == 0 {
-                return Err(Error::NotAuthentic);
-            }
-            return self
-                .incoming
-                .decrypt_rtcp(datagram)
-                .map(BytesMut::freeze)
-                .map_err(|error| refusal(&error));
+        match is_rtcp(datagram) {
+            true => self.incoming.open_rtcp(datagram),
+            false => self.incoming.open_rtp(datagram),
         }
-        let header = read_header(datagram).ok_or(Error::Malformed)?;
-        self.check_source(header.ssrc)?;
-        let is_known = |profile| PROFILES.iter().any(|(_, encrypted)| encrypted == profile);
-        if header.extension && !is_known(&datagram[RTP_HEADER_LEN..RTP_HEADER_LEN + 2]) {
-            return Err(Error::Malformed);
-        }
-        let opened = self.incoming.decrypt_rtp_with_header(datagram, &header);
-        let mut opened = opened.map_err(|error| refusal(&error))?;
-        if header.extension {
-            swap_profile(&mut opened, |(clear, encrypted)| (encrypted, clear))?;
-        }
-        Ok(opened.freeze())
-    }
-
-    fn check_source(&self, ssrc: u32) -> Result<(), Error> {
-        if self.peer.contains(ssrc) { Ok(()) } else { Err(Error::UnknownSource) }
     }
 }
 
 impl fmt::Debug for Srtp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Srtp").field("peer", &self.peer).finish_non_exhaustive()
+        f.debug_struct("Srtp").field("peer", &self.incoming.peer).finish_non_exhaustive()
     }
 }
 
-fn context(key: &MasterKey) -> Result<Context, Error> {
-    let provider = default_provider().map_err(|_| Error::Cipher)?;
-    let windows: [rtc_srtp::option::ContextOption; 2] =
-        [Box::new(|| Box::new(ReplayWindow::of_rtp())), Box::new(|| Box::new(ReplayWindow::of_rtcp()))];
-    let [rtp, rtcp] = windows.map(Some);
-    Context::new(&key.key, &key.salt, PROFILE, rtp, rtcp, provider.crypto()).map_err(|_| Error::Cipher)
+/// The packets that leave.
+struct Outgoing {
+    rtp: Cipher,
+    rtcp: Cipher,
+    sources: BTreeMap<u32, Source>,
+    /// RTCP packets that were protected, of all sources.
+    reports: u32,
 }
 
-fn refusal(error: &CrateError) -> Error {
-    match error {
-        CrateError::SrtpSsrcDuplicated(..) | CrateError::SrtcpSsrcDuplicated(..) => Error::Replayed,
-        CrateError::ErrTooShortRtp | CrateError::ErrTooShortRtcp => Error::Malformed,
-        _ => Error::NotAuthentic,
+impl Outgoing {
+    fn new(key: &MasterKey) -> Result<Self, Error> {
+        let (rtp, rtcp) = (Cipher::of_rtp(key)?, Cipher::of_rtcp(key)?);
+        Ok(Self { rtp, rtcp, sources: BTreeMap::new(), reports: 0 })
+    }
+
+    fn seal_rtp(&mut self, datagram: &mut Vec<u8>) -> Result<(), Error> {
+        let header = Header::read(datagram).ok_or(Error::Malformed)?;
+        let source = self.sources.entry(header.ssrc).or_default();
+        let index = source.index(header.number);
+        if index >= Source::MOST {
+            return Err(Error::KeyUsedUp);
+        }
+        if !source.is_fresh(index) {
+            return Err(Error::Replayed);
+        }
+        if header.has_extension {
+            swap_profile(datagram, |(clear, encrypted)| (clear, encrypted))?;
+        }
+        let (head, text) = datagram.split_at_mut(header.len);
+        let tag = self.rtp.seal(header.ssrc, index, head, text)?;
+        datagram.extend_from_slice(&tag);
+        source.accept(index);
+        Ok(())
+    }
+
+    fn seal_rtcp(&mut self, datagram: &mut Vec<u8>) -> Result<(), Error> {
+        let ssrc = word(datagram, RTCP_HEADER_LEN - 4).ok_or(Error::Malformed)?;
+        if self.reports + 1 >= MOST_REPORTS {
+            return Err(Error::KeyUsedUp);
+        }
+        self.reports += 1;
+        let (head, text) = datagram.split_at_mut(RTCP_HEADER_LEN);
+        let head = head_of_rtcp(head, ENCRYPTED | self.reports);
+        let tag = self.rtcp.seal(ssrc, self.reports.into(), &head, text)?;
+        datagram.extend_from_slice(&tag);
+        datagram.extend_from_slice(&head[RTCP_HEADER_LEN..]);
+        Ok(())
+    }
+}
+
+/// The packets that come.
+struct Incoming {
+    rtp: Cipher,
+    rtcp: Cipher,
+    peer: SourceRange,
+    sources: BTreeMap<u32, Source>,
+    reports: BTreeMap<u32, ReplayWindow>,
+}
+
+impl Incoming {
+    fn new(key: &MasterKey, peer: SourceRange) -> Result<Self, Error> {
+        let (rtp, rtcp) = (Cipher::of_rtp(key)?, Cipher::of_rtcp(key)?);
+        Ok(Self { rtp, rtcp, peer, sources: BTreeMap::new(), reports: BTreeMap::new() })
+    }
+
+    fn open_rtp(&mut self, datagram: &[u8]) -> Result<Bytes, Error> {
+        let header = Header::read(datagram).ok_or(Error::Malformed)?;
+        self.check_source(header.ssrc)?;
+        let is_known = |profile| PROFILES.iter().any(|(_, encrypted)| encrypted == profile);
+        if header.has_extension && !is_known(&datagram[RTP_HEADER_LEN..RTP_HEADER_LEN + 2]) {
+            return Err(Error::Malformed);
+        }
+        let (sealed, tag) = split_tag(datagram, header.len)?;
+        let new = Source::default();
+        let source = self.sources.get(&header.ssrc).unwrap_or(&new);
+        let indices = [source.index(header.number), source.index_after_loss(header.number)];
+        let fresh = indices.map(|index| source.is_fresh(index).then_some(index));
+        for index in fresh.into_iter().flatten() {
+            let mut opened = BytesMut::from(sealed);
+            let (head, text) = opened.split_at_mut(header.len);
+            if self.rtp.open(header.ssrc, index, head, text, tag).is_ok() {
+                self.sources.entry(header.ssrc).or_default().accept(index);
+                if header.has_extension {
+                    swap_profile(&mut opened, |(clear, encrypted)| (encrypted, clear))?;
+                }
+                return Ok(opened.freeze());
+            }
+        }
+        Err(if fresh[0].is_some() { Error::NotAuthentic } else { Error::Replayed })
+    }
+
+    fn open_rtcp(&mut self, datagram: &[u8]) -> Result<Bytes, Error> {
+        let ssrc = word(datagram, RTCP_HEADER_LEN - 4).ok_or(Error::Malformed)?;
+        self.check_source(ssrc)?;
+        let (datagram, flagged) = datagram.split_last_chunk::<SRTCP_INDEX_LEN>().ok_or(Error::Malformed)?;
+        let flagged = u32::from_be_bytes(*flagged);
+        let (sealed, tag) = split_tag(datagram, RTCP_HEADER_LEN)?;
+        // A peer encrypts all of its reports.
+        if flagged & ENCRYPTED == 0 {
+            return Err(Error::NotAuthentic);
+        }
+        let index = u64::from(flagged & !ENCRYPTED);
+        if self.reports.get(&ssrc).is_some_and(|window| !window.is_fresh(index)) {
+            return Err(Error::Replayed);
+        }
+        let mut opened = BytesMut::from(sealed);
+        let (head, text) = opened.split_at_mut(RTCP_HEADER_LEN);
+        self.rtcp.open(ssrc, index, &head_of_rtcp(head, flagged), text, tag)?;
+        self.reports.entry(ssrc).or_default().accept(index);
+        Ok(opened.freeze())
+    }
+
+    fn check_source(&self, ssrc: u32) -> Result<(), Error> {
+        if self.peer.contains(ssrc) { Ok(()) } else { Err(Error::UnknownSource) }
     }
 }
 
@@ -177,15 +233,41 @@ fn word(datagram: &[u8], at: usize) -> Option<u32> {
     datagram.get(at..at + 4)?.try_into().ok().map(u32::from_be_bytes)
 }
 
-/// The header up to where encryption begins: behind the profile and the length of an extension, which are authenticated. No
-/// endpoint here sends contributing sources, which RFC 9335 would encrypt too.
-fn read_header(datagram: &[u8]) -> Option<Header> {
-    let ssrc = word(datagram, RTP_HEADER_LEN - 4)?;
-    let (version, extension, sources) = (datagram[0] >> 6, datagram[0] & 0x10 != 0, datagram[0] & 0x0F);
-    let len = RTP_HEADER_LEN + if extension { EXTENSION_HEAD_LEN } else { 0 };
-    let sequence_number = u16::from_be_bytes([datagram[2], datagram[3]]);
-    let is_ours = version == 2 && sources == 0 && datagram.len() >= len;
-    is_ours.then(|| Header { version, extension, sequence_number, ssrc, ..Header::default() })
+/// What is authenticated and not encrypted of an RTCP packet: its header, and the index with its flag (RFC 7714 section 9.2).
+fn head_of_rtcp(header: &[u8], flagged: u32) -> [u8; RTCP_HEADER_LEN + SRTCP_INDEX_LEN] {
+    let mut head = [0; RTCP_HEADER_LEN + SRTCP_INDEX_LEN];
+    head[..RTCP_HEADER_LEN].copy_from_slice(&header[..RTCP_HEADER_LEN]);
+    head[RTCP_HEADER_LEN..].copy_from_slice(&flagged.to_be_bytes());
+    head
+}
+
+/// What the tag at the end covers, which begins with a header of this length, and the tag.
+fn split_tag(datagram: &[u8], header_len: usize) -> Result<(&[u8], &[u8]), Error> {
+    let len = datagram.len().checked_sub(TAG_LEN).filter(|len| *len >= header_len);
+    Ok(datagram.split_at(len.ok_or(Error::Malformed)?))
+}
+
+/// What protection needs of an RTP header.
+#[derive(Debug, Clone, Copy)]
+struct Header {
+    ssrc: u32,
+    number: u16,
+    has_extension: bool,
+    /// Octets up to where encryption begins: behind the profile and the length of an extension, which are authenticated.
+    len: usize,
+}
+
+impl Header {
+    /// No endpoint here sends contributing sources, which RFC 9335 would encrypt too.
+    fn read(datagram: &[u8]) -> Option<Self> {
+        let ssrc = word(datagram, RTP_HEADER_LEN - 4)?;
+        let (version, has_extension, sources) =
+            (datagram[0] >> 6, datagram[0] & 0x10 != 0, datagram[0] & 0x0F);
+        let len = RTP_HEADER_LEN + if has_extension { EXTENSION_HEAD_LEN } else { 0 };
+        let number = u16::from_be_bytes([datagram[2], datagram[3]]);
+        let is_ours = version == 2 && sources == 0 && datagram.len() >= len;
+        is_ours.then_some(Self { ssrc, number, has_extension, len })
+    }
 }
 
 type Pair = ([u8; 2], [u8; 2]);
@@ -336,7 +418,7 @@ mod tests {
     #[test]
     fn a_key_ends_before_its_reports_begin_again() {
         let (mut near, _) = pair();
-        near.reports = MOST_REPORTS - 2;
+        near.outgoing.reports = MOST_REPORTS - 2;
         near.seal(&mut rtcp(0)).unwrap();
         assert_eq!(near.seal(&mut rtcp(0)), Err(Error::KeyUsedUp));
         near.seal(&mut rtp(0, 1)).unwrap();
@@ -347,5 +429,29 @@ mod tests {
         let (mut near, _) = pair();
         let datagram = sealed(&mut near, &rtp(0, 1));
         assert_eq!(near.open(&datagram), Err(Error::NotAuthentic), "reflected");
+    }
+
+    /// A sender that is under way took a new key shortly before its numbers began again; and an outage of 40 000 packets.
+    #[test]
+    fn a_rollover_that_nobody_saw_is_followed() {
+        let (mut near, mut far) = pair();
+        for lost in [65_530..65_536, 65_636..105_636] {
+            for number in lost.clone() {
+                sealed(&mut near, &rtp(0, number as u16));
+            }
+            for number in lost.end..lost.end + 100 {
+                let packet = rtp(0, number as u16);
+                assert_eq!(far.open(&sealed(&mut near, &packet)).unwrap(), packet, "{number}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_packet_number_is_sealed_twice() {
+        let (mut near, _) = pair();
+        near.seal(&mut rtp(0, 7)).unwrap();
+        near.seal(&mut rtp(0, 6)).unwrap();
+        assert_eq!(near.seal(&mut rtp(0, 7)), Err(Error::Replayed));
+        near.seal(&mut rtp(1, 7)).unwrap();
     }
 }
