@@ -1,8 +1,9 @@
 //! The circuit breaker: a transmission that the network does not carry is stopped; with a key it waits for the receiver.
 
+use super::copy::ffmpeg;
 use super::keyed;
 use super::lane::emulate;
-use super::process::{Live, free_port, seaway};
+use super::process::{Live, free_port, has, seaway};
 use super::relay::{Attack, Relay};
 use super::stream::{INPUT, receive, send};
 
@@ -25,6 +26,40 @@ fn a_congested_path_reduces_a_fixed_rate_to_a_tenth() {
     sender.interrupt();
     sender.end();
     // So little got through that there may be no whole picture, which it reports.
+    receiver.interrupt();
+    receiver.end();
+    emulator.finish();
+}
+
+/// A fifth of that, over a round trip of 1.2 s: ten times TCP's rate is some 100 kbit/s.
+const NARROW: &str = r#"
+rate = "60 kbit/s"
+delay = "600 ms"
+queue = { kind = "drop-tail", packets = 2 }
+"#;
+
+/// An encoder sends so little after the cut that it congests the path no more. Coded pictures cannot become smaller, and where each is
+/// a key frame, losses do not make the sender leave any out: a tenth of their rate is too much again.
+#[test]
+fn coded_pictures_that_still_congest_after_the_cut_are_stopped() {
+    if !has("ffmpeg", "-version") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let scene = "-f lavfi -i testsrc2=size=640x360:rate=25 -t 4 -c:v libx264 -preset ultrafast -bf 0 -g 1";
+    let rate = "-b:v 6000k -maxrate 6000k -bufsize 600k";
+    assert!(ffmpeg(folder.path(), &format!("{scene} {rate} clip.ts")).status().unwrap().success());
+    let port = free_port();
+    let (emulator, relay) = emulate(folder.path(), NARROW, port);
+    let receiver = receive(folder.path(), port, &["--json"]);
+    let url = format!("rtp://127.0.0.1:{relay}");
+    let mut command = seaway(folder.path(), &["send", "clip.ts", &url, "--copy", "--repeat"]);
+    command.args(["--control", "fixed(rate=8 Mbit/s)", "--rate", "4..12Mbit/s"]);
+    let (status, _, notes) = Live::start(command).end();
+    assert_eq!(status.code(), Some(1), "{notes}");
+    let at = |what: &str| notes.find(what).unwrap_or_else(|| panic!("{what}: {notes}"));
+    let reduced = at("is sent for a minute or more: the path is congested");
+    assert!(reduced < at("the transmission was stopped: the path is congested"), "{notes}");
     receiver.interrupt();
     receiver.end();
     emulator.finish();

@@ -10,7 +10,8 @@ use std::process::{Command, Stdio};
 /// Pictures of the clip: eight seconds.
 const PICTURES: u64 = 200;
 
-fn ffmpeg(folder: &Path, arguments: &str) -> Command {
+/// FFmpeg with these arguments, in `folder`.
+pub(crate) fn ffmpeg(folder: &Path, arguments: &str) -> Command {
     let mut command = Command::new("ffmpeg");
     command.current_dir(folder).args(["-hide_banner", "-loglevel", "error", "-y"]);
     command.args(arguments.split_whitespace());
