@@ -9,6 +9,10 @@ use seaway_protect::channel::{Received, SenderChannel};
 use seaway_protect::handshake::HELLO_LEN;
 use seaway_units::{TimeDelta, Timestamp};
 
+fn ms(millis: i64) -> TimeDelta {
+    TimeDelta::from_millis(millis)
+}
+
 fn at(millis: u64) -> Timestamp {
     Timestamp::from_nanos(millis * 1_000_000)
 }
@@ -187,6 +191,33 @@ fn a_forwarded_report_does_not_turn_media_on_a_victim() {
     });
     assert!(to_victim < 5000 * 24, "{to_victim} octets for 24 octets of each report");
     assert_eq!(ends.sender.peer(), ends.receiver_at);
+}
+
+/// An attacker on the path copies what the sender sends, and its copies arrive first, from its own address.
+#[test]
+fn who_is_faster_than_the_path_does_not_take_the_reports_away() {
+    let mut ends = Ends::new(1);
+    ends.run(300, |_| true);
+    let (receiver_at, handshakes) = (ends.receiver_at, ends.handshakes);
+    let mut reports = 0;
+    for _ in 0..10_000 {
+        let mut copies = Vec::new();
+        ends.run(1, |datagram| {
+            if datagram.to == receiver_at {
+                copies.push(Flying { at: datagram.at - ms(5), from: address(666), ..datagram.clone() });
+            }
+            reports += u32::from(datagram.to == address(1000));
+            true
+        });
+        ends.flying.append(&mut copies);
+    }
+    assert_eq!(ends.receiver.peer(), Some(address(666)));
+    assert!(reports > 9_900, "{reports} of 10 000");
+    assert_eq!((ends.handshakes, ends.receiver.former_peer(ends.now)), (handshakes, Some(address(1000))));
+    ends.check_unique();
+    // When the attacker has gone, so has its address.
+    ends.run(4_000, |_| true);
+    assert_eq!((ends.receiver.peer(), ends.receiver.former_peer(ends.now)), (Some(address(1000)), None));
 }
 
 #[test]

@@ -4,8 +4,11 @@ use super::Received;
 use crate::handshake::{self, Accepted, Answer, Responder, Token};
 use crate::{Error, Protection, SrtpKeys};
 use seaway_session::SessionKey;
-use seaway_units::Timestamp;
+use seaway_units::{TimeDelta, Timestamp};
 use std::net::SocketAddr;
+
+/// For so long after the last packet from there, reports go to the sender's former address as well.
+const FORMER: TimeDelta = TimeDelta::from_secs(3);
 
 /// The receiver's end: it answers handshakes, opens packets, and knows where its sender is now.
 ///
@@ -26,9 +29,29 @@ struct Session {
     first: u32,
     /// Where the last authentic packet came from.
     peer: SocketAddr,
+    /// Where they came from before, and when the last did, be it a repeated one.
+    former: Option<(SocketAddr, Timestamp)>,
     keys: SrtpKeys,
     protection: Protection,
     token: Token,
+}
+
+impl Session {
+    /// An authentic packet came from there.
+    fn came_from(&mut self, now: Timestamp, from: SocketAddr) {
+        if from != self.peer {
+            self.former = Some((std::mem::replace(&mut self.peer, from), now));
+        }
+    }
+
+    /// A packet came from there that had come before.
+    fn repeated_from(&mut self, now: Timestamp, from: SocketAddr) {
+        if let Some((former, last)) = &mut self.former
+            && *former == from
+        {
+            *last = now;
+        }
+    }
 }
 
 impl ReceiverChannel {
@@ -41,6 +64,13 @@ impl ReceiverChannel {
     /// Where the sender's last authentic packet came from.
     pub fn peer(&self) -> Option<SocketAddr> {
         self.session.as_ref().map(|session| session.peer)
+    }
+
+    /// Where its packets came from before, until 3 s after the last one from there. Reports go there as well: who copies packets on the
+    /// path and is faster with them than the path has moved the sender's address only seemingly.
+    pub fn former_peer(&self, now: Timestamp) -> Option<SocketAddr> {
+        let (address, last) = self.session.as_ref()?.former?;
+        (now.since(last) < FORMER).then_some(address)
     }
 
     /// The keys of the present session.
@@ -64,10 +94,13 @@ impl ReceiverChannel {
         let session = self.session.as_mut().ok_or(Error::NotReady)?;
         match session.protection.open(datagram) {
             Ok(packet) => {
-                session.peer = from;
+                session.came_from(now, from);
                 Ok(Received::Packet(packet))
             }
             Err(error) => {
+                if error == Error::Replayed {
+                    session.repeated_from(now, from);
+                }
                 self.notify_replaced(from, datagram.len());
                 Err(error)
             }
@@ -95,7 +128,7 @@ impl ReceiverChannel {
     fn on_accepted(&mut self, from: SocketAddr, accepted: Accepted) -> Result<Received, Error> {
         let Accepted { keys, peer, token } = accepted;
         let protection = Protection::srtp(&keys, peer)?;
-        let session = Session { first: peer.first, peer: from, keys, protection, token };
+        let session = Session { first: peer.first, peer: from, former: None, keys, protection, token };
         let old = self.session.replace(session);
         let is_new = old.as_ref().is_none_or(|old| old.first != peer.first);
         if let Some(old) = old.filter(|_| is_new) {

@@ -136,6 +136,8 @@ impl Ends {
         self.came.push((self.now, number(&packet)));
         let mut report = Self::report();
         let to = self.receiver.seal(&mut report).expect("it has a sender");
+        let former = self.receiver.former_peer(self.now);
+        former.into_iter().for_each(|former| self.launch(self.receiver_at, former, report.clone()));
         self.launch(self.receiver_at, to, report);
     }
 

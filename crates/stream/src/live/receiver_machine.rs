@@ -64,6 +64,14 @@ impl Access {
             Self::Keyed(channel) => channel.peer(),
         }
     }
+
+    /// Where the sender was until now, and perhaps still is.
+    fn former_peer(&self, now: Timestamp) -> Option<SocketAddr> {
+        match self {
+            Self::Open { .. } => None,
+            Self::Keyed(channel) => channel.former_peer(now),
+        }
+    }
 }
 
 /// The socket of RTCP that does not share the port of RTP.
@@ -133,6 +141,9 @@ pub(super) struct ReceiverMachine {
     access: Access,
     plain: Option<PlainReception>,
     limit: AmplificationLimit,
+    /// A report that goes to the sender's former address too, and how much may go there.
+    copy: Option<(SocketAddr, Vec<u8>)>,
+    former_limit: AmplificationLimit,
     /// Of a bonded sender.
     lanes: LaneAddresses,
     commands: mpsc::Receiver<ReceiverCommand>,
@@ -168,6 +179,8 @@ impl ReceiverMachine {
             access,
             plain,
             limit: AmplificationLimit::default(),
+            copy: None,
+            former_limit: AmplificationLimit::default(),
             lanes: LaneAddresses::default(),
             commands,
             updates: Some(updates),
@@ -313,11 +326,13 @@ impl Machine for ReceiverMachine {
         }
         let peer = self.access.peer();
         if peer != before {
-            self.limit = AmplificationLimit::default();
+            self.former_limit = std::mem::take(&mut self.limit);
             self.plain.iter_mut().for_each(|plain| plain.control_peer = None);
         }
         if peer == Some(datagram.from) {
             self.limit.on_received(datagram.data.len());
+        } else if self.access.former_peer(now) == Some(datagram.from) {
+            self.former_limit.on_received(datagram.data.len());
         }
         self.after_input(now);
     }
@@ -359,6 +374,10 @@ impl Machine for ReceiverMachine {
         {
             return Some(Outgoing { socket: 0, to, ecn: Ecn::NotEct });
         }
+        if let Some((to, copy)) = self.copy.take() {
+            buffer.extend(copy);
+            return Some(Outgoing { socket: 0, to, ecn: Ecn::NotEct });
+        }
         let peer = self.access.peer()?;
         let is_one_way = self.plain.as_ref().is_some_and(|plain| plain.one_way == Some(peer));
         let mut message = Message::default();
@@ -377,6 +396,8 @@ impl Machine for ReceiverMachine {
                     return Some(Outgoing { socket: 0, to, ecn: transmit.ecn });
                 }
             } else if is_sealed && self.limit.allows(buffer.len()) {
+                let former = self.access.former_peer(now).filter(|_| self.former_limit.allows(buffer.len()));
+                self.copy = former.map(|former| (former, buffer.clone()));
                 let control_peer = self.plain.as_ref().and_then(|plain| plain.control_peer);
                 let (socket, to) = control_peer.map_or((0, peer), |control_peer| (CONTROL, control_peer));
                 return Some(Outgoing { socket, to, ecn: transmit.ecn });
