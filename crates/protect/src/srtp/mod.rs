@@ -433,7 +433,7 @@ mod tests {
 
     /// A sender that is under way took a new key shortly before its numbers began again; and an outage of 40 000 packets.
     #[test]
-    fn a_rollover_that_nobody_saw_is_followed() {
+    fn a_rollover_in_an_outage_is_followed() {
         let (mut near, mut far) = pair();
         for lost in [65_530..65_536, 65_636..105_636] {
             for number in lost.clone() {
