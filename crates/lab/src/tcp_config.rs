@@ -17,7 +17,7 @@ pub(crate) fn parts(flow: &TcpFlow) -> (SenderConfig, Transfers, ReceiverConfig)
         TcpAlgorithm::Cubic => (LossRecovery::Sack, Congestion::Cubic),
         TcpAlgorithm::Dctcp => (LossRecovery::Sack, Congestion::Dctcp),
         TcpAlgorithm::Prague => (LossRecovery::Sack, Congestion::Prague),
-        TcpAlgorithm::Bbr => (LossRecovery::Sack, Congestion::Bbr),
+        TcpAlgorithm::Bbr => (LossRecovery::Rack, Congestion::Bbr),
     };
     let sender = SenderConfig {
         recovery,
@@ -30,7 +30,7 @@ pub(crate) fn parts(flow: &TcpFlow) -> (SenderConfig, Transfers, ReceiverConfig)
     };
     let receiver = ReceiverConfig {
         delayed_ack: flow.delayed_ack.then_some(DELAYED_ACK),
-        sack: recovery == LossRecovery::Sack,
+        sack: recovery.needs_sack(),
         echo: if congestion.is_scalable() { EcnEcho::Exact } else { EcnEcho::Latched },
     };
     (sender, transfers(flow), receiver)

@@ -2,7 +2,7 @@
 //!
 //! Both are sans-I/O state machines. A sender is composed of three parts: a
 //! *recovery* decides what is lost and what may leave (Reno and NewReno by counting duplicates, RFC 5681 and 6582;
-//! by selective acknowledgement, RFC 6675), a *window adjustment* decides how far the congestion window moves (Reno,
+//! by selective acknowledgement, RFC 6675; by time, RFC 8985), a *window adjustment* decides how far the congestion window moves (Reno,
 //! CUBIC of RFC 9438, DCTCP of RFC 8257, Prague of RFC 9331), and the retransmission timeout follows RFC 6298. Every pairing works.
 //!
 //! Windows are counted in segments, as real numbers: senders here never cut their data anew.

@@ -40,6 +40,11 @@ impl SendState {
         if self.cwnd < flight + 1.0 { flight.max(self.cwnd) } else { flight }
     }
 
+    /// After a timeout: one segment may leave, and all of them once more.
+    pub(super) const fn go_back(&mut self) {
+        (self.cwnd, self.next) = (1.0, self.una);
+    }
+
     /// Whole segments in the congestion window.
     pub(super) const fn window(&self) -> u64 {
         self.cwnd as u64

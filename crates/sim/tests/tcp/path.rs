@@ -230,7 +230,7 @@ impl Path {
         let mut source = Box::new(TcpSource::new(connection.config, transfers, stream));
         source.resume(Timestamp::ZERO);
         let receiver = Box::new(Receiver::new(ReceiverConfig {
-            sack: connection.config.recovery == LossRecovery::Sack,
+            sack: connection.config.recovery.needs_sack(),
             echo: match connection.config.congestion.is_scalable() {
                 true => EcnEcho::Exact,
                 false => EcnEcho::Latched,

@@ -5,7 +5,8 @@ use seaway_sim::tcp::{LossRecovery, SenderConfig, SenderStatistics};
 use seaway_sim::traffic::{SizeModel, Transfers};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
 
-const ALL: [LossRecovery; 3] = [LossRecovery::Reno, LossRecovery::NewReno, LossRecovery::Sack];
+const ALL: [LossRecovery; 4] =
+    [LossRecovery::Reno, LossRecovery::NewReno, LossRecovery::Sack, LossRecovery::Rack];
 
 /// A transfer of so many segments, the first window of 20 sent at once, over a path of 100 ms.
 fn transfer(recovery: LossRecovery, segments: u64, script: Script) -> Path {
@@ -80,10 +81,18 @@ fn the_last_segment_needs_the_timer_or_a_rescue() {
 
 #[test]
 fn a_lost_retransmission_waits_for_the_timer() {
-    for recovery in ALL {
+    for recovery in [LossRecovery::Reno, LossRecovery::NewReno, LossRecovery::Sack] {
         let path = transfer(recovery, 40, Script::losing(&[0, 0]));
         assert!(statistics(&path).timeouts >= 1, "{recovery:?}");
     }
+}
+
+/// A segment that left after it arrives: that is enough for RACK.
+#[test]
+fn rack_repairs_a_lost_retransmission_without_the_timer() {
+    let path = transfer(LossRecovery::Rack, 60, Script::losing(&[0, 0, 0]));
+    let SenderStatistics { resent, timeouts, recoveries, .. } = statistics(&path);
+    assert_eq!((resent, timeouts, recoveries), (3, 0, 1));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use cubic::Cubic;
 use dctcp::Dctcp;
 use prague::Prague;
 use reno::Reno;
-use seaway_units::{TimeDelta, Timestamp};
+use seaway_units::{DataSize, TimeDelta, Timestamp};
 
 /// The rules by which the congestion window moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -27,7 +27,8 @@ pub enum Congestion {
     Dctcp,
     /// The same with a bounded dependence on the round trip, for queues of L4S (RFC 9331).
     Prague,
-    /// BBR, version 1: by a model of bandwidth and round trip, whatever is lost.
+    /// BBR, version 1: by a model of bandwidth and round trip, whatever is lost. The model needs the samples of
+    /// [`LossRecovery::Rack`](super::LossRecovery::Rack), which is taken whatever is asked for.
     Bbr,
 }
 
@@ -67,17 +68,42 @@ pub(super) struct Echo {
 }
 
 /// What an acknowledgement says of all that was delivered.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Delivery {
     pub(super) now: Timestamp,
-    /// Segments delivered so far, in order or not.
+    /// Segments delivered so far, in order or not, and by this acknowledgement.
     pub(super) delivered: u64,
-    /// One above the highest of them.
-    pub(super) highest: u64,
-    /// Segments on their way, as far as can be known.
+    pub(super) newly: u64,
+    /// Segments found to be lost by it.
+    pub(super) losses: u64,
+    /// Segments on their way, as far as can be known, now and before it.
     pub(super) in_flight: u64,
-    /// The present window.
-    pub(super) cwnd: f64,
+    pub(super) was_in_flight: u64,
+    /// Losses are being repaired.
+    pub(super) is_recovering: bool,
+    pub(super) sample: Option<RateSample>,
+    /// The least of those that were sent once.
+    pub(super) round_trip: Option<TimeDelta>,
+}
+
+/// The delivery rate over the flight of a segment.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RateSample {
+    /// Segments a second.
+    pub(super) rate: f64,
+    /// How much had been delivered when it left.
+    pub(super) delivered_before: u64,
+    /// The application had nothing more to send: the path may do better.
+    pub(super) is_limited: bool,
+}
+
+/// How segments are spread over time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pacing {
+    /// The time that each takes.
+    pub(super) gap: TimeDelta,
+    /// How many leave together, to wait for all their gaps then.
+    pub(super) at_once: u32,
 }
 
 /// Why a window is reduced.
@@ -100,15 +126,12 @@ pub(super) trait WindowAdjustment {
     fn on_echo(&mut self, _echo: Echo) {}
 
     /// Called for every acknowledgement. The window, where it follows a model, which then moves it alone.
-    fn on_delivery(&mut self, _delivery: Delivery) -> Option<f64> {
+    fn on_delivery(&mut self, _delivery: &Delivery, _cwnd: f64) -> Option<f64> {
         None
     }
 
-    /// A new segment leaves; `is_idle`: nothing else is on its way.
-    fn on_departure(&mut self, _now: Timestamp, _number: u64, _is_idle: bool) {}
-
-    /// The time between two departures, where it follows a model.
-    fn departure_gap(&self) -> Option<TimeDelta> {
+    /// The spread of departures, where it follows a model.
+    fn pacing(&self) -> Option<Pacing> {
         None
     }
 }
@@ -124,14 +147,15 @@ pub(super) enum Adjustment {
 }
 
 impl Adjustment {
-    pub(super) fn new(rules: Congestion) -> Self {
+    /// For segments of this payload.
+    pub(super) fn new(rules: Congestion, payload: DataSize) -> Self {
         match rules {
             Congestion::Reno => Self::Reno(Reno::new(reno::HALF)),
             Congestion::RenoAbe => Self::Reno(Reno::new(reno::ABE)),
             Congestion::Cubic => Self::Cubic(Cubic::default()),
             Congestion::Dctcp => Self::Dctcp(Dctcp::default()),
             Congestion::Prague => Self::Prague(Prague::default()),
-            Congestion::Bbr => Self::Bbr(Box::default()),
+            Congestion::Bbr => Self::Bbr(Box::new(Bbr::new(payload))),
         }
     }
 }
@@ -161,15 +185,11 @@ impl WindowAdjustment for Adjustment {
         each!(self, rules => rules.on_echo(echo));
     }
 
-    fn on_delivery(&mut self, delivery: Delivery) -> Option<f64> {
-        each!(self, rules => rules.on_delivery(delivery))
+    fn on_delivery(&mut self, delivery: &Delivery, cwnd: f64) -> Option<f64> {
+        each!(self, rules => rules.on_delivery(delivery, cwnd))
     }
 
-    fn on_departure(&mut self, now: Timestamp, number: u64, is_idle: bool) {
-        each!(self, rules => rules.on_departure(now, number, is_idle));
-    }
-
-    fn departure_gap(&self) -> Option<TimeDelta> {
-        each!(self, rules => rules.departure_gap())
+    fn pacing(&self) -> Option<Pacing> {
+        each!(self, rules => rules.pacing())
     }
 }

@@ -1,13 +1,16 @@
 //! What is lost, what is sent again, and what may leave.
 
 mod duplicates;
+mod rack;
 mod sack;
 
-use super::congestion::{Adjustment, Cause, WindowAdjustment};
+use super::congestion::{Adjustment, Cause, Delivery, WindowAdjustment};
 use super::segment::SackBlocks;
 use super::send_state::SendState;
 use duplicates::Duplicates;
+use rack::Rack;
 use sack::Sack;
+use seaway_units::Timestamp;
 
 /// How losses are found and repaired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -19,11 +22,21 @@ pub enum LossRecovery {
     NewReno,
     /// By selective acknowledgements (RFC 6675).
     Sack,
+    /// By selective acknowledgements and time (RFC 8985).
+    Rack,
+}
+
+impl LossRecovery {
+    /// Whether the receiver must say what arrived out of order.
+    pub const fn needs_sack(self) -> bool {
+        matches!(self, Self::Sack | Self::Rack)
+    }
 }
 
 /// An acknowledgement, after the [`SendState`] has been moved by it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ack<'a> {
+    pub(super) now: Timestamp,
     /// Segments newly acknowledged, cumulatively.
     pub(super) newly: u64,
     pub(super) sacked: &'a SackBlocks,
@@ -49,6 +62,7 @@ pub(super) enum RecoveryEvent {
 pub(super) enum Recovery {
     Duplicates(Duplicates),
     Sack(Sack),
+    Rack(Box<Rack>),
 }
 
 impl Recovery {
@@ -57,6 +71,7 @@ impl Recovery {
             LossRecovery::Reno => Self::Duplicates(Duplicates::new(false)),
             LossRecovery::NewReno => Self::Duplicates(Duplicates::new(true)),
             LossRecovery::Sack => Self::Sack(Sack::default()),
+            LossRecovery::Rack => Self::Rack(Box::default()),
         }
     }
 
@@ -64,6 +79,7 @@ impl Recovery {
         match self {
             Self::Duplicates(recovery) => recovery.is_active(),
             Self::Sack(recovery) => recovery.is_active(),
+            Self::Rack(recovery) => recovery.is_active(),
         }
     }
 
@@ -77,24 +93,43 @@ impl Recovery {
         match self {
             Self::Duplicates(recovery) => recovery.on_ack(ack, send, window),
             Self::Sack(recovery) => recovery.on_ack(ack, send, window),
+            Self::Rack(recovery) => recovery.on_ack(ack, send, window),
         }
     }
 
-    /// Segments that arrived above the cumulative acknowledgement, one above the highest of them, and how many are on their
-    /// way. Duplicates say neither which arrived nor how many.
-    pub(super) fn beyond(&self, send: &SendState) -> (u64, u64, u64) {
+    /// What the last acknowledgement said of all that was delivered, once; only where it is known when each segment left.
+    pub(super) fn take_delivery(&mut self) -> Option<Delivery> {
         match self {
-            Self::Duplicates(_) => (0, send.una, send.flight()),
-            Self::Sack(recovery) => recovery.beyond(send),
+            Self::Duplicates(_) | Self::Sack(_) => None,
+            Self::Rack(recovery) => recovery.take_delivery(),
         }
     }
 
-    /// The retransmission timer has expired; the send stands at its beginning again.
-    pub(super) fn on_timeout(&mut self, send: &SendState) {
+    /// The retransmission timer has expired: the window begins anew.
+    pub(super) fn on_timeout(&mut self, now: Timestamp, send: &mut SendState) {
         match self {
-            Self::Duplicates(recovery) => recovery.on_timeout(send),
-            Self::Sack(recovery) => recovery.on_timeout(send),
+            Self::Duplicates(recovery) => {
+                send.go_back();
+                recovery.on_timeout(send);
+            }
+            Self::Sack(recovery) => {
+                send.go_back();
+                recovery.on_timeout(send);
+            }
+            Self::Rack(recovery) => recovery.on_timeout(now, send),
         }
+    }
+
+    /// A segment leaves.
+    pub(super) fn on_sent(&mut self, now: Timestamp, number: u64) {
+        if let Self::Rack(recovery) = self {
+            recovery.on_sent(now, number);
+        }
+    }
+
+    /// Whether the timer begins anew where the lowest segment is sent again (RFC 8985's, as Linux has it).
+    pub(super) const fn restarts_timer(&self) -> bool {
+        matches!(self, Self::Rack(_))
     }
 
     /// The segment that may leave now.
@@ -102,6 +137,7 @@ impl Recovery {
         match self {
             Self::Duplicates(recovery) => recovery.next_segment(send),
             Self::Sack(recovery) => recovery.next_segment(send),
+            Self::Rack(recovery) => recovery.next_segment(send),
         }
     }
 }

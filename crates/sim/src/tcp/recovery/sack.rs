@@ -110,12 +110,6 @@ impl Sack {
         self.set_pipe(send);
     }
 
-    pub(super) fn beyond(&self, send: &SendState) -> (u64, u64, u64) {
-        let highest = self.scoreboard.end().unwrap_or(send.una).max(send.una);
-        let arrived = highest - send.una - self.scoreboard.missing(send.una..highest);
-        (arrived, highest, self.pipe)
-    }
-
     pub(super) fn on_timeout(&mut self, send: &SendState) {
         // The receiver might have dropped what it held (RFC 2018 section 8); it will report again.
         let mut scoreboard = std::mem::take(&mut self.scoreboard);

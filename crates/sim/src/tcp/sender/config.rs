@@ -45,6 +45,11 @@ impl SenderConfig {
         self.packet.saturating_sub(HEADERS).max(DataSize::from_bytes(1))
     }
 
+    /// A model of the path needs to know when each segment left.
+    pub(super) fn effective_recovery(&self) -> LossRecovery {
+        if self.congestion == Congestion::Bbr { LossRecovery::Rack } else { self.recovery }
+    }
+
     /// In whole segments.
     pub(super) fn initial_window(&self) -> f64 {
         let segments = match self.initial_window {

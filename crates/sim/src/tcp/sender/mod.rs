@@ -4,7 +4,7 @@ mod config;
 
 pub use config::{SenderConfig, SenderStatistics};
 
-use super::congestion::{Acked, Adjustment, Cause, Congestion, Delivery, Echo, WindowAdjustment};
+use super::congestion::{Acked, Adjustment, Cause, Echo, Pacing, WindowAdjustment};
 use super::recovery::{Ack, Recovery, RecoveryEvent};
 use super::rto::{LazyTimer, RetransmissionTimeout};
 use super::segment::{HEADERS, SackBlocks, Segment, SegmentKind};
@@ -40,6 +40,8 @@ pub struct Sender {
     owes_cwr: bool,
     /// Before this nothing leaves, where sending is paced.
     next_departure: Option<Timestamp>,
+    /// The time that segments took which left at once, and how many did.
+    together: (TimeDelta, u32),
     /// The pacer held back a segment.
     is_held: bool,
     round_trip: Option<TimeDelta>,
@@ -67,8 +69,8 @@ impl Sender {
             connection: 0,
             phase: Phase::Closed,
             send: SendState::new(config.initial_window(), 0),
-            recovery: Recovery::new(config.recovery),
-            adjustment: Adjustment::new(config.congestion),
+            recovery: Recovery::new(config.effective_recovery()),
+            adjustment: Adjustment::new(config.congestion, config.payload()),
             rto: RetransmissionTimeout::new(config.min_rto),
             timer: LazyTimer::default(),
             timed: None,
@@ -78,6 +80,7 @@ impl Sender {
             reduced_to: None,
             owes_cwr: false,
             next_departure: None,
+            together: (TimeDelta::ZERO, 0),
             is_held: false,
             round_trip: None,
             statistics: SenderStatistics::default(),
@@ -186,10 +189,10 @@ impl Sender {
         if self.config.ecn {
             self.on_echo(now, newly, echo);
         }
-        let ack = Ack { newly, sacked, is_reduced };
+        let ack = Ack { now, newly, sacked, is_reduced };
         let outcome = self.recovery.on_ack(ack, &mut self.send, &mut self.adjustment);
         self.after_ack(now, newly, outcome);
-        self.follow_model(now);
+        self.follow_model();
         let may_grow =
             outcome == RecoveryEvent::Open && newly > 0 && was_limited && !(echo && self.config.ecn);
         if may_grow {
@@ -201,14 +204,9 @@ impl Sender {
     }
 
     /// Gives the window to a model of the path, where the rules have one.
-    fn follow_model(&mut self, now: Timestamp) {
-        if self.config.congestion != Congestion::Bbr {
-            return;
-        }
-        let (arrived, highest, in_flight) = self.recovery.beyond(&self.send);
-        let delivered = self.send.una + arrived;
-        let delivery = Delivery { now, delivered, highest, in_flight, cwnd: self.send.cwnd };
-        if let Some(window) = self.adjustment.on_delivery(delivery) {
+    fn follow_model(&mut self) {
+        let Some(delivery) = self.recovery.take_delivery() else { return };
+        if let Some(window) = self.adjustment.on_delivery(&delivery, self.send.cwnd) {
             (self.send.cwnd, self.send.ssthresh) = (window, window);
         }
     }
@@ -291,9 +289,7 @@ impl Sender {
         }
         self.timed_out = Some(send.una);
         self.timed = None;
-        send.cwnd = 1.0;
-        send.next = send.una;
-        self.recovery.on_timeout(send);
+        self.recovery.on_timeout(now, send);
         self.timer.set(now + self.rto.get());
     }
 
@@ -340,9 +336,7 @@ impl Sender {
     fn note_sent(&mut self, now: Timestamp, number: u64, is_new: bool) {
         self.statistics.segments += 1;
         self.last_sent = Some(now);
-        if is_new {
-            self.adjustment.on_departure(now, number, self.send.flight() <= 1);
-        }
+        self.recovery.on_sent(now, number);
         if self.config.congestion.is_paced() {
             self.pace(now);
         }
@@ -353,7 +347,8 @@ impl Sender {
             // Karn: an acknowledgement does not name the copy it is for.
             self.timed = self.timed.filter(|(timed, _)| *timed != number);
         }
-        if !self.timer.is_running() {
+        let restarts = number == self.send.una && !is_new && self.recovery.restarts_timer();
+        if restarts || !self.timer.is_running() {
             self.timer.set(now + self.rto.get());
         }
     }
@@ -365,16 +360,21 @@ impl Sender {
     fn pace(&mut self, now: Timestamp) {
         /// What a wake-up may send at once (RFC 9331 section 4.3, item 6).
         const BURST: TimeDelta = TimeDelta::from_micros(250);
-        let gap = match (self.adjustment.departure_gap(), self.rto.smoothed()) {
-            (Some(gap), _) => gap,
+        let pacing = match (self.adjustment.pacing(), self.rto.smoothed()) {
+            (Some(pacing), _) => pacing,
             (None, Some(srtt)) => {
                 let haste = if self.send.in_slow_start() { 2.0 } else { 1.0 };
-                srtt.mul_f64(1.0 / (haste * self.send.cwnd))
+                Pacing { gap: srtt.mul_f64(1.0 / (haste * self.send.cwnd)), at_once: 1 }
             }
             (None, None) => return,
         };
-        let due = self.next_departure.map_or(now, |due| due.max(now - BURST));
-        self.next_departure = Some(due + gap);
+        let (owed, sent) = self.together;
+        self.together = (owed + pacing.gap, sent + 1);
+        if self.together.1 >= pacing.at_once {
+            let due = self.next_departure.map_or(now, |due| due.max(now - BURST));
+            self.next_departure = Some(due + self.together.0);
+            self.together = (TimeDelta::ZERO, 0);
+        }
     }
 }
 
