@@ -45,8 +45,8 @@ def sh(command, check=True):
 class Emulator:
     """`seaway emulate` while it runs."""
 
-    def __init__(self, near, far):
-        text = LINK + ATTACH.format(near, far)
+    def __init__(self, near, far, link=LINK):
+        text = link + ATTACH.format(near, far)
         self.process = subprocess.Popen([SEAWAY, "emulate", "-", "--json"], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.process.stdin.write(text)

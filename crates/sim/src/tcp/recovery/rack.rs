@@ -209,10 +209,12 @@ impl Rack {
         let Some(newest) = self.newest.filter(|_| self.arrived() > 0 || self.state != State::Open) else {
             return 0;
         };
-        let patience = self.round_trip + self.reordering_window();
+        let allowance = self.round_trip + self.reordering_window();
         let mut losses = 0;
         for (number, segment) in (self.base..).zip(&mut self.segments) {
-            if segment.fate == Fate::OnItsWay && (segment.at, number) < newest && segment.at + patience <= now
+            if segment.fate == Fate::OnItsWay
+                && (segment.at, number) < newest
+                && segment.at + allowance <= now
             {
                 segment.fate = Fate::Lost;
                 losses += 1;
@@ -251,10 +253,10 @@ impl Rack {
 
     /// The first is lost, and so is what should have arrived by now.
     pub(super) fn on_timeout(&mut self, now: Timestamp, send: &mut SendState) {
-        let patience = self.round_trip + self.least_round_trip.unwrap_or_default() / 4;
+        let allowance = self.round_trip + self.least_round_trip.unwrap_or_default() / 4;
         let mut is_first = true;
         for segment in &mut self.segments {
-            if segment.fate == Fate::OnItsWay && (is_first || segment.at + patience <= now) {
+            if segment.fate == Fate::OnItsWay && (is_first || segment.at + allowance <= now) {
                 segment.fate = Fate::Lost;
                 self.pipe -= 1;
                 self.lost += 1;
