@@ -123,6 +123,7 @@ impl Seaway {
                 self.change(now, Reason::new("foreign packets between ours", auc, 0.68), |this| {
                     this.mode = Mode::Competing;
                     this.competing.enter(&seen, this.config.packet);
+                    this.loss_test.abandon();
                 });
             }
             Some(Finding::LongerPath { rate }) => {

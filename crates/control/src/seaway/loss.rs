@@ -310,6 +310,11 @@ impl LossTest {
         matches!(self.state, State::Running { .. })
     }
 
+    /// Gives up a test that runs: other loops decide the rate.
+    pub(super) const fn abandon(&mut self) {
+        self.state = State::Idle;
+    }
+
     /// Losses of late beyond what the channel was found to lose.
     pub(super) fn is_unproven(&self, fates: &Fates, t: f64) -> bool {
         let recent = fates.between(t - 1.4, t - Self::MATURE);
@@ -401,6 +406,23 @@ impl LossTest {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Otherwise its rate would last for ever.
+    #[test]
+    fn a_test_that_is_given_up_does_not_run() {
+        let mut fates = Fates::new();
+        for packet in 0..400 {
+            fates.on_sent(f64::from(packet) / 100.0);
+            if packet % 10 == 0 {
+                fates.on_lost(f64::from(packet) / 100.0);
+            }
+        }
+        let mut test = LossTest::new();
+        assert_eq!(test.update(4.0, 0.05, 0.1, &fates), None);
+        assert!(test.is_running());
+        test.abandon();
+        assert!(!test.is_running());
+    }
 
     #[test]
     fn losses_at_long_waits_are_an_overflow() {
