@@ -7,12 +7,17 @@
 mod address;
 mod capture;
 mod clock;
+mod dscp;
 mod emulator;
 mod interface;
 mod lateness;
+#[cfg(target_os = "linux")]
+mod marked;
+mod mtu;
 mod priority;
 mod reactor;
 mod socket;
+mod socket_options;
 mod train;
 #[cfg(target_os = "linux")]
 mod tun;
@@ -26,11 +31,14 @@ pub mod webrtc;
 pub use address::{address_towards, reachable_address};
 pub use capture::Capture;
 pub use clock::{Clock, SNAPSHOT_INTERVAL, next_snapshot};
+pub use dscp::Dscp;
 pub use emulator::{Counts, Emulator, EmulatorCommand, Frame, Observer, Outlet};
 pub use interface::Interface;
 pub use lateness::Lateness;
+pub use mtu::mtu_towards;
 pub use priority::make_real_time;
 pub use reactor::{Finished, Machine, Observed, Outgoing, Reactor, Waker};
 pub use socket::{Incoming, Socket};
+pub use socket_options::SocketOptions;
 pub use tun::Tun;
 pub use via::Via;

@@ -1,7 +1,10 @@
 //! A UDP socket with ECN and the kernel's arrival times.
 
 use crate::clock::Clock;
+use crate::dscp::Dscp;
 use crate::lateness::Lateness;
+#[cfg(target_os = "linux")]
+use crate::marked::Marking;
 #[cfg(target_os = "linux")]
 use nix::sys::socket::{setsockopt, sockopt};
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
@@ -34,6 +37,9 @@ pub struct Incoming<'a> {
 pub struct Socket {
     socket: UdpSocket,
     state: UdpSocketState,
+    /// What leaves is marked by it.
+    #[cfg(target_os = "linux")]
+    marking: Option<Marking>,
     buffers: Vec<Vec<u8>>,
     /// Datagrams the kernel refused to send.
     unsent: u64,
@@ -57,10 +63,34 @@ impl Socket {
         Ok(Self {
             socket,
             state,
+            #[cfg(target_os = "linux")]
+            marking: None,
             buffers: vec![vec![0; LONGEST]; BATCH_SIZE],
             unsent: 0,
             reading: Lateness::new(),
         })
+    }
+
+    /// The same, whose datagrams leave with this codepoint.
+    ///
+    /// # Errors
+    /// It is not the default, and the system is not Linux.
+    pub fn marked(mut self, dscp: Dscp) -> io::Result<Self> {
+        if !dscp.is_default() {
+            self.mark(dscp)?;
+        }
+        Ok(self)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn mark(&mut self, dscp: Dscp) -> io::Result<()> {
+        self.marking = Some(Marking::new(dscp));
+        Ok(())
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn mark(&mut self, _: Dscp) -> io::Result<()> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "codepoints are written on Linux alone"))
     }
 
     /// The local address.
@@ -99,7 +129,11 @@ impl Socket {
         }
     }
 
-    fn try_send(&self, to: SocketAddr, ecn: Ecn, contents: &[u8], segment_size: Option<usize>) -> bool {
+    fn try_send(&mut self, to: SocketAddr, ecn: Ecn, contents: &[u8], segment_size: Option<usize>) -> bool {
+        #[cfg(target_os = "linux")]
+        if let Some(marking) = &mut self.marking {
+            return marking.send(&self.socket, (to, ecn), contents, segment_size).is_ok();
+        }
         let ecn = EcnCodepoint::from_bits(ecn.bits());
         let transmit = Transmit { destination: to, ecn, contents, segment_size, src_ip: None };
         self.state.try_send((&self.socket).into(), &transmit).is_ok()
@@ -219,6 +253,26 @@ mod tests {
                 assert!(seen.into_iter().map(|(_, _, data)| data).eq(datagrams.clone()));
             }
             assert_eq!((a.unsent(), b.reading().count()), (0, 80));
+        }
+    }
+
+    /// The kernel gives the receiver the two bits of ECN; the six above them are seen by an observer of the network alone.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn marked_trains_keep_their_ecn() {
+        let clock = Clock::start();
+        for (a, mut b, to) in pairs() {
+            let mut a = a.marked("af41".parse().unwrap()).unwrap();
+            let datagrams: Vec<Vec<u8>> =
+                (0..20).map(|byte| vec![byte; if byte == 19 { 7 } else { 1_172 }]).collect();
+            for (ecn, _) in CODEPOINTS {
+                a.send(to, ecn, &[9]);
+                a.send_train(to, ecn, &datagrams.concat(), 1_172);
+                let seen = receive(&mut b, &clock, 21);
+                assert!(seen.iter().all(|(mark, ..)| *mark == ecn));
+                assert!(seen.into_iter().skip(1).map(|(_, _, data)| data).eq(datagrams.clone()));
+            }
+            assert_eq!(a.unsent(), 0);
         }
     }
 

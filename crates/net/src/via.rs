@@ -29,23 +29,64 @@ impl Via {
     /// There is no such interface or address, or the interface has no address of the family.
     pub fn bind(&self, is_ipv4: bool) -> io::Result<Socket> {
         let any = if is_ipv4 { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { Ipv6Addr::UNSPECIFIED.into() };
+        self.bind_at(SocketAddr::new(any, 0))
+    }
+
+    /// A socket at `address` whose datagrams leave this way; where its host is unspecified, it may get an address of this way.
+    ///
+    /// # Errors
+    /// There is no such interface or address, or `address` is another or of another family.
+    pub fn bind_at(&self, address: SocketAddr) -> io::Result<Socket> {
         match self {
-            Self::Address(address) if address.is_ipv4() != is_ipv4 => {
-                let family = if is_ipv4 { "IPv4" } else { "IPv6" };
-                Err(io::Error::new(io::ErrorKind::InvalidInput, format!("the destination is {family}")))
+            Self::Address(_) => {
+                Socket::bind(SocketAddr::new(self.address_for(address.ip())?, address.port()))
             }
-            Self::Address(address) => Socket::bind(SocketAddr::new(*address, 0)),
             Self::Interface(name) => {
                 check_exists(name)?;
-                let socket = Socket::bind(SocketAddr::new(any, 0))?;
+                let socket = Socket::bind(address)?;
                 if bind_to_device(&socket, name) {
                     return Ok(socket);
                 }
-                let none = || {
-                    let what = format!("{name} has no address of the destination's family");
-                    io::Error::new(io::ErrorKind::AddrNotAvailable, what)
-                };
-                Socket::bind(SocketAddr::new(address_of(name, is_ipv4).ok_or_else(none)?, 0))
+                drop(socket);
+                Socket::bind(SocketAddr::new(self.address_for(address.ip())?, address.port()))
+            }
+        }
+    }
+
+    /// The address of this way that stands for `ip`: `ip` itself unless it is unspecified.
+    ///
+    /// # Errors
+    /// There is no such interface, it has no address of the family of `ip`, or `ip` is another address than this one.
+    pub fn address_for(&self, ip: IpAddr) -> io::Result<IpAddr> {
+        let invalid = |what: String| Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        match self {
+            Self::Address(own) if own.is_ipv4() != ip.is_ipv4() => {
+                invalid(format!("the other end is {}", if ip.is_ipv4() { "IPv4" } else { "IPv6" }))
+            }
+            Self::Address(own) if !ip.is_unspecified() && ip != *own => {
+                invalid(format!("the local address is {ip} already"))
+            }
+            Self::Address(own) => Ok(*own),
+            Self::Interface(_) if !ip.is_unspecified() => Ok(ip),
+            Self::Interface(name) => {
+                check_exists(name)?;
+                let what = || format!("{name} has no address of the destination's family");
+                address_of(name, ip.is_ipv4())
+                    .ok_or_else(|| io::Error::new(io::ErrorKind::AddrNotAvailable, what()))
+            }
+        }
+    }
+
+    /// The number of the interface, by which IPv6 names it.
+    ///
+    /// # Errors
+    /// It is an address, or there is no such interface.
+    pub fn number(&self) -> io::Result<u32> {
+        match self {
+            Self::Interface(name) => number_of(name),
+            Self::Address(address) => {
+                let what = format!("{address}: expected the name of an interface, or its number");
+                Err(io::Error::new(io::ErrorKind::InvalidInput, what))
             }
         }
     }
@@ -75,14 +116,18 @@ impl fmt::Display for Via {
     }
 }
 
-#[cfg(unix)]
 fn check_exists(name: &str) -> io::Result<()> {
+    number_of(name).map(drop)
+}
+
+#[cfg(unix)]
+fn number_of(name: &str) -> io::Result<u32> {
     let absent = |_| io::Error::new(io::ErrorKind::NotFound, format!("there is no interface {name}"));
-    nix::net::if_::if_nametoindex(name).map(drop).map_err(absent)
+    nix::net::if_::if_nametoindex(name).map_err(absent)
 }
 
 #[cfg(not(unix))]
-fn check_exists(name: &str) -> io::Result<()> {
+fn number_of(name: &str) -> io::Result<u32> {
     let what = format!("{name}: give the address of the interface on this system");
     Err(io::Error::new(io::ErrorKind::Unsupported, what))
 }

@@ -259,6 +259,8 @@ impl Default for QueueLimits {
 pub struct ReceiverConfig {
     /// Our synchronisation source in reports. Random where it matters.
     pub ssrc: u32,
+    /// The largest datagram of reports, as an IP datagram: 500 octets at least. Without its headers none has more than 1200.
+    pub packet: DataSize,
     /// Octets of the IP and UDP headers.
     pub overhead: DataSize,
     /// When frames are given out.
@@ -283,6 +285,7 @@ impl ReceiverConfig {
     pub fn new(ssrc: u32) -> Self {
         Self {
             ssrc,
+            packet: DataSize::from_bytes(1500),
             overhead: OVERHEAD_IPV4,
             playout: Playout::default(),
             repair: Some(RepairRequests::default()),

@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let recorder = arguments.output.as_deref().map(|name| arguments.recorder(name)).transpose()?;
     let mut reporter = options.reporter(&arguments.source.to_string(), End::Receiver, || hello(arguments))?;
     let mut runtime = session::runtime(options.pcap.as_deref())?;
-    let bind = keys::resolve(&arguments.source)?;
+    let bind = options.network.local(keys::resolve(&arguments.source)?)?;
     let access = arguments.access(bind)?;
     let is_keyed = access.key.is_some();
     let plain = arguments.plain(is_keyed)?;
@@ -85,6 +85,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let receiver = Receiver::builder(bind).key(access.key).insecure(access.insecure);
     let mut receiver = receiver
         .plain(plain)
+        .network(options.network.sockets())
+        .mtu(options.network.mtu())
         .latency(arguments.latency())
         .stamps(arguments.stamp)
         .stale_after(arguments.stale_after)
@@ -158,7 +160,7 @@ impl Arguments {
         if self.is_window() {
             keys.of_window(&self.source, bind)
         } else {
-            keys.of_receiver(&self.source, bind)
+            keys.of_receiver(&self.source, bind, self.options.network.reachable(bind)?)
         }
     }
 
@@ -190,6 +192,9 @@ impl Arguments {
             return Err(Failure::input(&"-o - takes standard output, which --json and --stats need"));
         }
         check_latency(self.latency())?;
+        if self.is_window() {
+            self.options.network.check_window()?;
+        }
         if self.stamp && self.is_window() {
             return Err(Failure::input(
                 &"--stamp does not apply to seaway+window://, whose pictures are coded beforehand",

@@ -26,7 +26,7 @@ use seaway_session::window::WindowSenderConfig;
 use seaway_session::{Format, Limits, OVERHEAD_IPV4, StreamDescription, Stripe, Transport, to_sdp};
 use seaway_stream::source::ShapedSource;
 use seaway_stream::{Repair, Sender, SenderBuilder};
-use seaway_units::{Bitrate, RateRange, TimeDelta};
+use seaway_units::{Bitrate, DataSize, RateRange, TimeDelta};
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -97,7 +97,7 @@ pub(crate) struct Arguments {
     /// The interface, such as wlan0, or local address by which packets leave. Given several times, up to eight: each is a lane with a
     /// controller of its own, a packet leaves by the lane on which it is expected to arrive first, and what a lane loses in an
     /// outage is sent again by the others
-    #[arg(help_heading = "Network", long, value_name = "INTERFACE", conflicts_with_all = ["bind", "sdp", "sockets"])]
+    #[arg(help_heading = "Network", long, value_name = "INTERFACE", conflicts_with_all = ["bind", "interface", "sdp", "sockets"])]
     via: Vec<Via>,
     #[command(flatten)]
     server: ServerOptions,
@@ -151,7 +151,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     // Before a page is served or a file is written.
     let plan = Plan::new(arguments)?;
     interrupt::install_live()?;
-    let Addressed { builder, is_keyed, to } = plan.address(arguments)?;
+    let Addressed { builder, is_keyed, to, mtu } = plan.address(arguments)?;
     let mut input = plan.open(arguments)?;
     let sound = arguments.sound(&mut input);
     sound::print_tracks(&sound, input.left_out());
@@ -182,6 +182,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         .sound(sound.into_source())
         .sockets(arguments.sockets)
         .via(arguments.via.clone())
+        .network(options.network.sockets())
+        .mtu(mtu)
         .sizes(arguments.sizes.rule())
         .window(plan.is_window);
     let preview = reporter.track(0);
@@ -247,6 +249,8 @@ struct Addressed {
     is_keyed: bool,
     /// The receiver, where it is none of a media server's.
     to: Option<SocketAddr>,
+    /// The largest datagram, where it is not the usual one.
+    mtu: Option<DataSize>,
 }
 
 /// Whether the other end is none of this project, and may report once in several seconds.
@@ -303,7 +307,8 @@ impl Plan {
             Destination::Server(url) => {
                 keys.of_server()?;
                 let builder = Sender::to_server(arguments.server.server(url))?.insecure(keys.insecure);
-                return Ok(Addressed { builder, is_keyed: true, to: None });
+                let mtu = arguments.options.network.mtu_to(builder.destination())?;
+                return Ok(Addressed { builder, is_keyed: true, to: None, mtu });
             }
         };
         let to = keys::resolve(url)?;
@@ -316,7 +321,8 @@ impl Plan {
             return Err(Failure::input(&"--sdp describes plain RTP, and this session is keyed"));
         }
         let builder = Sender::builder(to).key(access.key).insecure(access.insecure);
-        Ok(Addressed { builder, is_keyed, to: Some(to) })
+        let mtu = if self.is_window { None } else { arguments.options.network.mtu_to(to)? };
+        Ok(Addressed { builder, is_keyed, to: Some(to), mtu })
     }
 
     fn open(&self, arguments: &Arguments) -> Result<Input, Failure> {
@@ -416,7 +422,7 @@ impl Arguments {
         ];
         match given.into_iter().find(|(is_given, _)| *is_given) {
             Some((_, option)) => Err(Failure::input(&format!("{option} does not apply to seaway+window://"))),
-            None => Ok(()),
+            None => self.options.network.check_window(),
         }
     }
 }

@@ -1,7 +1,6 @@
 //! The key of a session: its sources, and the messages about it.
 
 use crate::failure::{Failure, note};
-use seaway_net::reachable_address;
 use seaway_session::{SessionKey, SessionUrl};
 use seaway_stream::{SrtpKeys, fresh_key};
 use std::fs::{File, OpenOptions};
@@ -73,8 +72,14 @@ impl KeyOptions {
         Ok(self.warned(Access { key: None, insecure: self.insecure }, address))
     }
 
-    /// For a receiver at `bind`. Where other hosts can reach it and there is no key, it gets a fresh one.
-    pub(crate) fn of_receiver(&self, url: &SessionUrl, bind: SocketAddr) -> Result<Access, Failure> {
+    /// For a receiver at `bind`, which others reach at `reachable`. Where other hosts can reach it and there is no key, it gets a fresh
+    /// one.
+    pub(crate) fn of_receiver(
+        &self,
+        url: &SessionUrl,
+        bind: SocketAddr,
+        reachable: SocketAddr,
+    ) -> Result<Access, Failure> {
         let mut given = self.given(url)?;
         let mut is_fresh = false;
         if let (None, Some(file)) = (&given, &self.key_file) {
@@ -85,7 +90,7 @@ impl KeyOptions {
             (key, is_fresh) = (Some(fresh_key().map_err(|error| Failure::running(&error))?), true);
         }
         if let Some(key) = &key {
-            let shown = SessionUrl::new(reachable_address(bind).to_string(), Some(key.clone()));
+            let shown = SessionUrl::new(reachable.to_string(), Some(key.clone()));
             note(&match is_fresh {
                 true => format!("send to {}", shown.to_secret_text()),
                 false => format!("send to {shown} with the same key"),

@@ -5,6 +5,7 @@ pub(crate) mod input;
 pub(crate) mod keys;
 pub(crate) mod lanes;
 mod messages;
+mod network;
 pub(crate) mod options;
 pub(crate) mod qlog;
 pub(crate) mod repair;

@@ -1,6 +1,7 @@
 //! What the commands of a live session have in common.
 
 use super::keys::KeyOptions;
+use super::network::NetworkOptions;
 use super::qlog::{self, SessionLog};
 use super::reporter::{Reporter, Stats};
 use crate::failure::Failure;
@@ -48,6 +49,8 @@ pub(crate) struct LiveOptions {
     /// Take options that are given neither here nor as SEAWAY_… variables from this file (TOML): 'latency = "300 ms"'
     #[arg(help_heading = "Configuration", long, value_name = "FILE")]
     config: Option<String>,
+    #[command(flatten)]
+    pub(crate) network: NetworkOptions,
     #[command(flatten)]
     pub(crate) keys: KeyOptions,
 }

@@ -1,6 +1,7 @@
 //! Inputs that come by a socket.
 
 use crate::failure::Failure;
+use seaway_net::Via;
 use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 
@@ -29,7 +30,7 @@ impl Datagrams {
     /// The largest datagram.
     const LARGEST: usize = 65_536;
 
-    /// Receives at `host:port`, or at `host:port?interface=ADDR` of a multicast group.
+    /// Receives at `host:port`, or at `host:port?interface=NAME` of a multicast group.
     fn open(address: &str) -> io::Result<Self> {
         let (address, interface) = match address.split_once("?interface=") {
             Some((address, interface)) => (address, Some(interface)),
@@ -43,23 +44,27 @@ impl Datagrams {
     }
 }
 
-/// Joins a multicast group on `interface`: its address, or the number of the interface with IPv6.
+/// Joins a multicast group on `interface`: its name, its address, or with IPv6 its number.
 fn join(group: SocketAddr, interface: Option<&str>) -> io::Result<UdpSocket> {
-    let wrong =
-        |what: &str| io::Error::new(io::ErrorKind::InvalidInput, format!("expected an interface as {what}"));
+    let wrong = |what: String| io::Error::new(io::ErrorKind::InvalidInput, what);
+    let via = |text: &str| text.parse::<Via>().map_err(wrong);
     match group.ip() {
         IpAddr::V4(ip) => {
-            let interface =
-                interface.map(|text| text.parse().map_err(|_| wrong("its address"))).transpose()?;
-            let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, group.port()))?;
-            socket.join_multicast_v4(&ip, &interface.unwrap_or(Ipv4Addr::UNSPECIFIED))?;
+            let any = Ipv4Addr::UNSPECIFIED;
+            let address = interface.map(|text| via(text)?.address_for(any.into())).transpose()?;
+            let address = address.and_then(|address| match address {
+                IpAddr::V4(address) => Some(address),
+                IpAddr::V6(_) => None,
+            });
+            let socket = UdpSocket::bind((any, group.port()))?;
+            socket.join_multicast_v4(&ip, &address.unwrap_or(any))?;
             Ok(socket)
         }
         IpAddr::V6(ip) => {
-            let interface =
-                interface.map(|text| text.parse().map_err(|_| wrong("its number"))).transpose()?;
+            let number = |text: &str| text.parse().or_else(|_| via(text)?.number());
+            let number = interface.map(number).transpose()?;
             let socket = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, group.port()))?;
-            socket.join_multicast_v6(&ip, interface.unwrap_or(0))?;
+            socket.join_multicast_v6(&ip, number.unwrap_or(0))?;
             Ok(socket)
         }
     }
@@ -81,6 +86,18 @@ impl Read for Datagrams {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_group_is_joined_by_the_name_of_an_interface() {
+        for group in ["239.1.2.3:0", "[ff02::1234]:0"] {
+            let open = |interface: &str| Datagrams::open(&format!("{group}?interface={interface}"));
+            assert!(open("none0").err().unwrap().to_string().contains("there is no interface none0"));
+            // A host may be without IPv6.
+            let joined = open("lo");
+            assert!(joined.is_ok() || group.starts_with('['), "{group}: {:?}", joined.err());
+        }
+    }
 
     #[test]
     fn datagrams_become_a_stream() {

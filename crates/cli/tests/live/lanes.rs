@@ -15,7 +15,7 @@ fn link(delay: &str) -> String {
 }
 
 /// Two seconds of noise. It takes whatever rate the controllers allow: the synthetic scene is coded with the finest quantiser from 3 Mbit/s on.
-fn write_noise(path: &Path) {
+pub(crate) fn write_noise(path: &Path) {
     const SIZE: usize = 320 * 180;
     let mut file = b"YUV4MPEG2 W320 H180 F25:1 Ip A1:1 C420\n".to_vec();
     let mut state = 1u32;
@@ -110,10 +110,33 @@ fn one_lane_alone_freezes() {
     drop((receiver, sender));
 }
 
+/// The route prefers the first.
+#[test]
+fn an_interface_prevails_over_the_route() {
+    let Some(lanes) = Links::new(&[link("20 ms"), link("60 ms")]) else { return };
+    let mut receiver = lanes.seaway(1, &["recv", "rtp://0.0.0.0:5004", "--stats", "json"]);
+    let url = receiver.wait_for_note("send to rtp://").split_whitespace().last().unwrap().to_owned();
+    let to = format!("rtp://{}:5004?{}", Links::FAR, url.split_once('?').expect("a key").1);
+    let device = lanes.device(0, 1);
+    let mut sender =
+        lanes.seaway(0, &["send", "test:320x180@25", &to, "--stats", "json", "--interface", &device]);
+    // The way of the second is there and back in 120 ms.
+    let rtt = |line: &Value| line["rtt_ms"].as_f64().is_some_and(|rtt| (115.0..300.0).contains(&rtt));
+    sender.wait_for("the round-trip time of the second", rtt);
+    lanes.set_link(0, false);
+    let shown = receiver.wait_for_frames(0);
+    receiver.wait_for_frames(shown + 50);
+    sender.finish();
+    receiver.finish();
+}
+
 #[test]
 fn wrong_interfaces_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 9] = [
+        (&["--interface", "none0"], "there is no interface none0"),
+        (&["--interface", "lo", "--via", "lo"], "cannot be used with"),
+        (&["--interface", "127.0.0.2", "--bind", "127.0.0.1:0"], "the local address is 127.0.0.1"),
         (&["--via", "none0"], "there is no interface none0"),
         (&["--via", "a/b"], "expected an interface"),
         (&["--via", "192.0.2.1"], "192.0.2.1"),

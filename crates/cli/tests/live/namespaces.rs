@@ -56,15 +56,21 @@ impl Hosts {
 
     /// A receiver on the far host and a sender on the near one.
     fn session(&self, folder: &Path) -> (Live, Live) {
+        self.session_with(folder, &[], &["test:320x180@25"])
+    }
+
+    /// The same where both have these arguments too.
+    fn session_with(&self, folder: &Path, both: &[&str], sender: &[&str]) -> (Live, Live) {
         let start = |host: &str, arguments: &[&str]| {
             let command = seaway(folder, arguments);
             Live::start(within(host, command.get_program().to_str().unwrap(), folder, arguments))
         };
         let listen = format!("rtp://0.0.0.0:{PORT}");
-        let mut receiver = start(&self.far, &["recv", &listen, "--stats", "json"]);
+        let mut receiver = start(&self.far, &[&["recv", &listen, "--stats", "json"], both].concat());
         let note = receiver.wait_for_note("send to rtp://10.97.0.2:");
         let to = note.split_whitespace().last().unwrap();
-        let sender = start(&self.near, &["send", "test:320x180@25", to, "--stats", "json"]);
+        let sender =
+            start(&self.near, &[&["send", sender[0], to, "--stats", "json"], &sender[1..], both].concat());
         (receiver, sender)
     }
 }
@@ -166,4 +172,61 @@ fn video_is_back_two_seconds_after_the_link() {
     assert!(sender.is_running());
     sender.finish();
     receiver.finish();
+}
+
+/// Length, codepoint of differentiated services, ECN and source of each packet on the link.
+fn captured(file: &Path) -> Vec<[String; 4]> {
+    let mut command = Command::new("tshark");
+    command.arg("-r").arg(file).args(["-Y", "udp && !icmp", "-T", "fields"]);
+    command.args(
+        ["ip.len", "ip.dsfield.dscp", "ip.dsfield.ecn", "ip.src"].iter().flat_map(|field| ["-e", field]),
+    );
+    let output = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    let line = |line: &str| {
+        let mut fields = line.split('\t').map(str::to_owned);
+        std::array::from_fn(|_| fields.next().unwrap())
+    };
+    output.lines().map(line).collect()
+}
+
+/// A link that is too narrow, so that retransmissions and repair packets leave too, as an observer sees it.
+#[test]
+fn datagrams_are_marked_and_no_larger_than_allowed() {
+    const MTU: u64 = 600;
+    if !has("tshark", "--version") {
+        return;
+    }
+    let Some(hosts) = Hosts::new() else { return };
+    // The observer sees datagrams, not the trains that a device would cut.
+    ip(&format!("-n {} link set lane gso_max_segs 1", hosts.near)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("link.pcapng");
+    let capture = ["-i", "lane", "-q", "-w", file.to_str().unwrap()];
+    let mut capture = Live::start(within(&hosts.near, "tshark", folder.path(), &capture));
+    capture.wait_for_note("Capturing on");
+    let both = ["--mtu", "600", "--dscp", "af41", "--interface", "lane"];
+    super::lanes::write_noise(&folder.path().join("noise.y4m"));
+    let sender = ["noise.y4m", "--repeat", "--control", "fixed(rate=3 Mbit/s)"];
+    let (mut receiver, sender) = hosts.session_with(folder.path(), &both, &sender);
+    let repairs = |line: &Value| line["packets_repaired"].as_u64().is_some_and(|repaired| repaired > 20);
+    receiver.wait_for("repair", repairs);
+    sender.interrupt();
+    // On a busy machine the encoder may be too slow.
+    let (status, _, notes) = sender.end();
+    assert!(matches!(status.code(), Some(0 | 3)), "{notes}");
+    receiver.finish();
+    capture.interrupt();
+    capture.end();
+    let packets = captured(&file);
+    let lengths = |from: &str| -> Vec<u64> {
+        packets.iter().filter(|packet| packet[3] == from).map(|packet| packet[0].parse().unwrap()).collect()
+    };
+    let (sent, reports) = (lengths("10.97.0.1"), lengths("10.97.0.2"));
+    assert!(sent.len() > 500 && reports.len() > 50, "{} and {}", sent.len(), reports.len());
+    let longest = |lengths: &[u64]| *lengths.iter().max().unwrap();
+    assert!((MTU - 20..=MTU).contains(&longest(&sent)), "{}", longest(&sent));
+    assert!(longest(&reports) <= MTU, "{}", longest(&reports));
+    // AF41 (RFC 2597).
+    let other = packets.iter().find(|packet| packet[1] != "34");
+    assert!(other.is_none(), "{other:?}");
 }

@@ -44,6 +44,10 @@ fn each_mistake_is_named() {
         (&["recv", to, "--latency", "0 s"], "--latency"),
         (&["recv", to, "-o", "received.doc"], ".mp4"),
         (&["recv", to, "-o", "-", "--stats", "json"], "standard output"),
+        (&["send", INPUT, to, "--dscp", "af44"], "af41"),
+        (&["send", INPUT, to, "--mtu", "499"], "500"),
+        (&["recv", to, "--interface", "none0"], "none0"),
+        (&["recv", to, "--mtu", "9001"], "9000"),
         (&["demo", "--headless", "--network", "nope"], "clean"),
         (&["demo", "--headless", "--control", "nope"], "tfrc"),
         // Not even a page first.

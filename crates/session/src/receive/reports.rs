@@ -8,7 +8,7 @@ use crate::statistics::ReceiverStatistics;
 use crate::unwrap::SequenceUnwrapper;
 use bytes::Bytes;
 use seaway_control::{BufferLevel, PeerReport, StreamId, Subflow};
-use seaway_units::{Bitrate, Probability, TimeDelta, Timestamp};
+use seaway_units::{Bitrate, DataSize, Probability, TimeDelta, Timestamp};
 use seaway_wire::rtcp::ccfb;
 use seaway_wire::rtcp::twcc::TwccWriter;
 use seaway_wire::rtcp::{
@@ -19,8 +19,10 @@ use seaway_wire::{Error, List, MicrosClock, NtpShort};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Octets of a datagram of reports at most, headers left out.
+/// Octets of a datagram of reports at most, headers left out, whatever the path carries.
 const LONGEST: usize = 1200;
+/// The number that SRTCP writes behind a packet, beside its tag (RFC 3711 section 3.4).
+const SRTCP_INDEX: u64 = 4;
 /// Reception blocks of a receiver report at most.
 const BLOCKS: usize = 31;
 /// The report of a stream is not split for less than this.
@@ -34,6 +36,8 @@ pub(super) struct Outbox {
     waiting: VecDeque<(Subflow, Bytes)>,
     /// The lane that the datagrams leave by.
     lane: Subflow,
+    /// Octets of a datagram at most, headers left out.
+    longest: usize,
     /// The datagram being written.
     octets: Vec<u8>,
     /// What a datagram begins with where it must be a compound packet.
@@ -80,7 +84,7 @@ impl Outbox {
 
     /// Makes room for a report whose length is not known beforehand.
     fn begin(&mut self) {
-        if self.octets.len() > LONGEST / 2 {
+        if self.octets.len() > self.longest / 2 {
             self.flush();
         }
         self.begin_compound();
@@ -88,7 +92,7 @@ impl Outbox {
 
     /// Appends a report of `len` octets; begins another datagram where it does not fit this one.
     fn append(&mut self, len: usize, emit: impl FnOnce(&mut [u8]) -> Result<usize, Error>) {
-        if self.octets.len() + len > LONGEST {
+        if self.octets.len() + len > self.longest {
             self.flush();
         }
         self.begin_compound();
@@ -115,6 +119,18 @@ pub(super) fn compound_head(config: &ReceiverConfig, blocks: &[ReportBlock]) -> 
     octets
 }
 
+/// Octets of a datagram of reports at most, headers left out.
+fn longest(config: &ReceiverConfig) -> usize {
+    let headers = config.overhead + DataSize::from_bytes(SRTCP_INDEX);
+    LONGEST.min(config.packet.saturating_sub(headers).as_bytes() as usize)
+}
+
+/// Reception blocks of a receiver report, of 24 octets each, that leave room for its head and our canonical name.
+fn blocks_in(octets: usize, config: &ReceiverConfig) -> usize {
+    let rest = octets.saturating_sub(24 + config.cname.len());
+    BLOCKS.min(rest / 24)
+}
+
 impl Session {
     /// Puts the reports that are due by now into the outbox.
     pub(super) fn build_reports(
@@ -124,6 +140,7 @@ impl Session {
         outbox: &mut Outbox,
         statistics: &mut ReceiverStatistics,
     ) {
+        outbox.longest = longest(config);
         outbox.due.clear();
         while let Some(report) = self.source.poll_report(now) {
             outbox.due.push(report);
@@ -179,7 +196,8 @@ impl Session {
         let mut blocks = [ReportBlock::default(); BLOCKS];
         let mut count = 0;
         let logs = self.logs.iter_mut().enumerate().filter_map(|(index, log)| Some((index, log.as_mut()?)));
-        for ((index, log), block) in logs.zip(&mut blocks) {
+        let most = blocks_in(outbox.longest, config);
+        for ((index, log), block) in logs.zip(&mut blocks[..most]) {
             *block = log.report_block(ssrcs[index]);
             if let Some((report, at)) = self.last_report {
                 block.last_sender_report = Some(report);
@@ -213,7 +231,7 @@ impl Session {
         while !rest.is_empty() {
             outbox.begin();
             let start = outbox.octets.len();
-            outbox.octets.resize(LONGEST, 0);
+            outbox.octets.resize(outbox.longest, 0);
             let written = self.emit_ccfb(now, ssrc, &mut rest, &mut outbox.octets[start..]).unwrap_or(0);
             outbox.octets.truncate(start + written);
             if !rest.is_empty() {
@@ -273,7 +291,7 @@ impl Session {
             let writer = TwccWriter { sender_ssrc: ssrc, media_ssrc, feedback_count };
             outbox.begin();
             let start = outbox.octets.len();
-            outbox.octets.resize(LONGEST, 0);
+            outbox.octets.resize(outbox.longest, 0);
             let emitted = match self.transport.pending() {
                 Some((base, arrivals)) => writer.emit(base, arrivals, &mut outbox.octets[start..]).ok(),
                 None => None,

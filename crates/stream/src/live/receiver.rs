@@ -7,19 +7,19 @@ use super::playback::{PlaybackUpdate, Player, RelativeDelay};
 use super::playout::PlayoutMode;
 use super::receiver_machine::{Access, PlainReception, ReceiverCommand, ReceiverMachine, ReceiverUpdate};
 use super::runtime::{RunningRuntime, Runtime};
-use super::sender::overhead;
+use super::sender::{bind_at, overhead};
 use super::state::ReceiverState;
 use super::transcoded::TranscodedTrack;
 use super::window::WindowReceiverMachine;
 use crate::Error;
 use crate::sink::{ReferencePicture, Screen, Sink};
 use seaway_media::decoder::{HeaderDecoder, MpegDecoder, VideoDecoder};
-use seaway_net::{Clock, Lateness, Socket, Waker};
+use seaway_net::{Clock, Lateness, Socket, SocketOptions, Waker};
 use seaway_protect::channel::ReceiverChannel;
 use seaway_quality::freeze::FreezeDetector;
 use seaway_quality::stale::StaleDetector;
 use seaway_session::{self as session, ByteBufferConfig, PlainRtp, Playout, ReceiverConfig, SessionKey};
-use seaway_units::{TimeDelta, Timestamp};
+use seaway_units::{DataSize, TimeDelta, Timestamp};
 use std::net::SocketAddr;
 use std::sync::mpsc::{self, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
@@ -40,6 +40,8 @@ pub struct Receiver {
 /// Configures a [`Receiver`].
 pub struct ReceiverBuilder {
     bind: SocketAddr,
+    network: SocketOptions,
+    mtu: Option<DataSize>,
     key: Option<SessionKey>,
     insecure: bool,
     latency: TimeDelta,
@@ -64,6 +66,16 @@ enum Decoding {
 }
 
 impl ReceiverBuilder {
+    /// The interface by which packets come and reports leave, and the codepoint of reports.
+    pub fn network(self, network: SocketOptions) -> Self {
+        Self { network, ..self }
+    }
+
+    /// The largest report, as an IP datagram with all its headers: 500 octets or more. Those of the window transport are small.
+    pub fn mtu(self, mtu: impl Into<Option<DataSize>>) -> Self {
+        Self { mtu: mtu.into(), ..self }
+    }
+
     /// The key of the session: only who has it can send.
     pub fn key(self, key: impl Into<Option<SessionKey>>) -> Self {
         Self { key: key.into(), ..self }
@@ -171,7 +183,7 @@ impl ReceiverBuilder {
         if self.window && self.key.is_some() {
             return Err(Error::NoKeys);
         }
-        let socket = Socket::bind(bind).map_err(|error| Error::Bind { address: bind, error })?;
+        let socket = bind_at(&self.network, bind)?;
         let local = socket.local_address()?;
         let (clock, waker) = (runtime.clock(), runtime.waker());
         let (commands, queue) = channel();
@@ -233,13 +245,14 @@ impl ReceiverBuilder {
         config.playout = self.buffer.map_or(playout.within(*latency), Playout::Bytes);
         config.plain = plain.clone();
         config.cname = identity.cname();
+        config.packet = self.mtu.unwrap_or(config.packet);
         let (ssrc, lock) = (config.ssrc, config.lock);
         let access = match key.clone() {
             None => Access::Open { peer: None, lock },
             Some(key) => Access::Keyed(Box::new(ReceiverChannel::new(now, key, ssrc, identity.seed))),
         };
         let session = session::Receiver::new(now, config);
-        let control = plain.as_ref().and_then(|_| control_socket(local));
+        let control = plain.as_ref().and_then(|_| control_socket(&self.network, local));
         let plain = plain.map(|plain| PlainReception {
             transport_id: plain.video.and_then(|video| video.transport_id),
             ..PlainReception::default()
@@ -269,9 +282,9 @@ fn config(bind: SocketAddr, identity: Identity, is_keyed: bool, latency: TimeDel
 }
 
 /// The port after that of RTP, where it is free (RFC 3550 section 11).
-fn control_socket(rtp: SocketAddr) -> Option<Socket> {
+fn control_socket(network: &SocketOptions, rtp: SocketAddr) -> Option<Socket> {
     let port = rtp.port().checked_add(1)?;
-    Socket::bind(SocketAddr::new(rtp.ip(), port)).ok()
+    network.bind(SocketAddr::new(rtp.ip(), port)).ok()
 }
 
 impl Receiver {
@@ -280,6 +293,8 @@ impl Receiver {
         let latency = TimeDelta::from_millis(500);
         ReceiverBuilder {
             bind,
+            network: SocketOptions::default(),
+            mtu: None,
             key: None,
             insecure: false,
             latency,

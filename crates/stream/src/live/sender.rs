@@ -27,7 +27,7 @@ use seaway_media::audio::{AudioSource, OpusEncoder};
 use seaway_media::encoder::LadderRule;
 use seaway_media::input::{CodedInput, PictureSource};
 use seaway_net::webrtc::WhipResource;
-use seaway_net::{Lateness, Socket, Via};
+use seaway_net::{Lateness, Socket, SocketOptions, Via};
 use seaway_protect::Protection;
 use seaway_protect::channel::SenderChannel;
 use seaway_session::{
@@ -50,6 +50,9 @@ const GOODBYE: TimeDelta = TimeDelta::from_millis(100);
 /// before or after it is due, if the media thread is in time.
 const SEND_BURST: TimeDelta = TimeDelta::from_micros(450);
 
+/// Above it a packet is no symbol of the code of forward error correction.
+const LONGEST_CODED: DataSize = DataSize::from_bytes(1500);
+
 /// Time for the source to give its last picture at the end.
 const LAST_PICTURE: TimeDelta = TimeDelta::from_secs(1);
 
@@ -70,6 +73,8 @@ pub struct Sender {
 pub struct SenderBuilder {
     to: SocketAddr,
     bind: SocketAddr,
+    network: SocketOptions,
+    mtu: Option<DataSize>,
     server: Option<MediaServer>,
     key: Option<SessionKey>,
     insecure: bool,
@@ -101,6 +106,8 @@ impl SenderBuilder {
         Self {
             to,
             bind: SocketAddr::new(any, 0),
+            network: SocketOptions::default(),
+            mtu: None,
             server: None,
             key: None,
             insecure: false,
@@ -126,9 +133,26 @@ impl SenderBuilder {
         }
     }
 
+    /// Where packets go; of a media server the address of its URL.
+    pub const fn destination(&self) -> SocketAddr {
+        self.to
+    }
+
     /// The local address; any by default.
     pub fn bind(self, address: SocketAddr) -> Self {
         Self { bind: address, ..self }
+    }
+
+    /// The interface and the codepoint of packets. The one request to a media server goes by the route of the host.
+    pub fn network(self, network: SocketOptions) -> Self {
+        Self { network, ..self }
+    }
+
+    /// The largest packet, as an IP datagram with all its headers: 500 to 9000 octets, 1200 by default. Above 1500, lost packets are
+    /// sent again and not coded (forward error correction). Not over the window transport, and the handshake of a media server's
+    /// connection has datagrams of up to 1200 octets in any case.
+    pub fn mtu(self, mtu: impl Into<Option<DataSize>>) -> Self {
+        Self { mtu: mtu.into(), ..self }
     }
 
     /// The key of the session: packets are protected, and leave once the receiver has shown that it has the key.
@@ -295,12 +319,12 @@ impl SenderBuilder {
         self.check()?;
         let is_loopback = self.is_loopback();
         let bind = match &self.server {
-            Some(server) => server.local_address(self.to, self.bind)?,
+            Some(server) => server.local_address(self.to, self.bind, self.network.interface.as_ref())?,
             None => self.bind,
         };
         let socket = match self.via.first() {
             Some(via) => self.bind_via(via)?,
-            None => Socket::bind(bind).map_err(|error| Error::Bind { address: bind, error })?,
+            None => bind_at(&self.network, bind)?,
         };
         let breaker = self.circuit_breaker.then(|| CircuitBreaker::new(!is_loopback));
         let (commands, queue) = mpsc::channel();
@@ -348,7 +372,7 @@ impl SenderBuilder {
     }
 
     fn bind_via(&self, via: &Via) -> Result<Socket, Error> {
-        via.bind(self.to.is_ipv4()).map_err(|error| Error::Via { via: via.clone(), error })
+        self.network.bind_via(via, self.to.is_ipv4()).map_err(|error| Error::Via { via: via.clone(), error })
     }
 
     fn is_loopback(&self) -> bool {
@@ -396,6 +420,11 @@ impl SenderBuilder {
         let mut config =
             config(*to, identity, is_protected, self.control.clone()?, *limits, self.format).within(*latency);
         self.repair.apply(*latency, &mut config);
+        if let Some(mtu) = self.mtu {
+            config.packet = mtu;
+            let is_coded = mtu <= LONGEST_CODED;
+            config.adaptive.iter_mut().for_each(|adaptive| adaptive.fec &= is_coded);
+        }
         config.stripe = self.stripe;
         config.lanes = u8::try_from(self.via.len()).unwrap_or(u8::MAX).max(1);
         // A coded stream has intra pictures of many times the mean, and no other size of them can be had: what waits behind one may
@@ -418,7 +447,7 @@ impl SenderBuilder {
             server::limit_to(*accepted, &mut config);
         }
         let control_address =
-            if plain { Some(plain_rtp(&mut config, &mut sockets, runtime, identity, *to)?) } else { None };
+            if plain { Some(self.plain_rtp(&mut config, &mut sockets, runtime, identity)?) } else { None };
         let has_lanes = config.lanes > 1;
         let socket_count = if plain || publication.is_some() || has_lanes { 1 } else { self.socket_count };
         for via in self.via.iter().skip(1) {
@@ -426,7 +455,7 @@ impl SenderBuilder {
         }
         for _ in 1..socket_count {
             let address = SocketAddr::new(sockets[0].local_address()?.ip(), 0);
-            sockets.push(Socket::bind(address).map_err(|error| Error::Bind { address, error })?);
+            sockets.push(bind_at(&self.network, address)?);
         }
         let now = runtime.clock().now();
         let (channel, resource) = match (publication, key.clone()) {
@@ -453,6 +482,30 @@ impl SenderBuilder {
         let controls = machine.controls();
         runtime.add(machine, sockets)?;
         Ok(Ends { controls, overhead, media_clock, resource })
+    }
+
+    /// Configures plain RTP. Its RTCP has a socket of its own, one port above that of RTP where that is free, and goes to the port
+    /// above that of the receiver (RFC 3550 section 11); gives that address.
+    fn plain_rtp(
+        &self,
+        config: &mut SenderConfig,
+        sockets: &mut Vec<Socket>,
+        runtime: &Runtime,
+        identity: Identity,
+    ) -> Result<SocketAddr, Error> {
+        let next = |address: SocketAddr| {
+            let port = address.port().checked_add(1);
+            let failure = || io::Error::other(format!("{address} leaves no port for RTCP"));
+            port.map(|port| SocketAddr::new(address.ip(), port)).ok_or_else(failure)
+        };
+        to_others(config, runtime, identity);
+        let local = sockets[0].local_address()?;
+        let bound = next(local).ok().and_then(|address| self.network.bind(address).ok());
+        sockets.push(match bound {
+            Some(socket) => socket,
+            None => bind_at(&self.network, SocketAddr::new(local.ip(), 0))?,
+        });
+        Ok(next(self.to)?)
     }
 
     /// Adds the machine of the window transport.
@@ -485,38 +538,20 @@ impl SenderBuilder {
     }
 }
 
+/// A socket of a session at `address`.
+pub(super) fn bind_at(network: &SocketOptions, address: SocketAddr) -> Result<Socket, Error> {
+    network.bind(address).map_err(|error| match &network.interface {
+        Some(via) => Error::Via { via: via.clone(), error },
+        None => Error::Bind { address, error },
+    })
+}
+
 /// What the capture thread needs of a machine.
 struct Ends {
     controls: Arc<EncoderControls>,
     overhead: PacketOverhead,
     media_clock: Option<MediaClock>,
     resource: Option<WhipResource>,
-}
-
-/// Configures plain RTP. Its RTCP has a socket of its own, one port above that of RTP where that is free, and goes to the port
-/// above `to` (RFC 3550 section 11); gives that address.
-fn plain_rtp(
-    config: &mut SenderConfig,
-    sockets: &mut Vec<Socket>,
-    runtime: &Runtime,
-    identity: Identity,
-    to: SocketAddr,
-) -> Result<SocketAddr, Error> {
-    let next = |address: SocketAddr| {
-        let port = address.port().checked_add(1);
-        let failure = || io::Error::other(format!("{address} leaves no port for RTCP"));
-        port.map(|port| SocketAddr::new(address.ip(), port)).ok_or_else(failure)
-    };
-    to_others(config, runtime, identity);
-    let local = sockets[0].local_address()?;
-    let any = SocketAddr::new(local.ip(), 0);
-    let bound = next(local).ok().and_then(|address| Socket::bind(address).ok());
-    let control = match bound {
-        Some(socket) => socket,
-        None => Socket::bind(any).map_err(|error| Error::Bind { address: any, error })?,
-    };
-    sockets.push(control);
-    Ok(next(to)?)
 }
 
 /// The receiver is none of this project.

@@ -6,7 +6,7 @@ use seaway_control::{StreamId, Subflow};
 use seaway_net::webrtc::{
     Accepted, Published, Publisher, StreamNumbers, WhipClient, WhipError, WhipResource, WhipUrl,
 };
-use seaway_net::{Clock, Socket, address_towards};
+use seaway_net::{Clock, Socket, Via, address_towards};
 use seaway_session::{SenderConfig, SourceId, TRANSPORT_SEQUENCE_ID, payload_type};
 use std::io;
 use std::net::SocketAddr;
@@ -65,9 +65,20 @@ impl MediaServer {
     }
 
     /// The address of this host that the server is offered.
-    pub(super) fn local_address(&self, to: SocketAddr, bind: SocketAddr) -> Result<SocketAddr, Error> {
-        let is_given = !bind.ip().is_unspecified();
-        Ok(if is_given { bind } else { SocketAddr::new(address_towards(to)?, bind.port()) })
+    pub(super) fn local_address(
+        &self,
+        to: SocketAddr,
+        bind: SocketAddr,
+        interface: Option<&Via>,
+    ) -> Result<SocketAddr, Error> {
+        let ip = match interface {
+            Some(via) => {
+                via.address_for(bind.ip()).map_err(|error| Error::Via { via: via.clone(), error })?
+            }
+            None if bind.ip().is_unspecified() => address_towards(to)?,
+            None => bind.ip(),
+        };
+        Ok(SocketAddr::new(ip, bind.port()))
     }
 }
 
