@@ -55,6 +55,16 @@ function build(metrics) {
   });
 }
 
+// Browsers play sound after a gesture of their user.
+function listen(video) {
+  const button = document.querySelector("#sound button");
+  button.addEventListener("click", () => {
+    video.muted = !video.muted;
+    button.textContent = video.muted ? "Listen" : "Mute";
+    video.play().catch(() => {});
+  });
+}
+
 // The level of the sound, where the session has some; silence has none.
 function showSound({ sound_packets: packets, sound_level_dbfs: level }) {
   const row = byId("sound");
@@ -113,7 +123,10 @@ const on = {
     byId("received-figure").hidden = !message.pictures.includes("received");
     if (!charts.length) build(message.metrics);
     controls.hello(message);
-    watching ??= watch(message.pictures.map(byId), (note) => (byId("received-note").textContent = note));
+    if (watching || !message.pictures.length) return;
+    const pictures = message.pictures.map(byId);
+    listen(pictures.at(-1));
+    watching = watch(pictures, (note) => (byId("received-note").textContent = note));
   },
   sample(message) {
     samples.push(message);

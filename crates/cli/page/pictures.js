@@ -1,4 +1,4 @@
-// Both pictures by WHEP: one connection, a track each, no trickle.
+// Both pictures and the sound by WHEP: one connection, a track each, no trickle.
 
 const GATHER_WITHIN_MS = 3000;
 const CONNECT_WITHIN_MS = 6000;
@@ -19,13 +19,15 @@ async function once(elements, onState) {
   const peer = new RTCPeerConnection();
   const videos = new Map();
   for (const video of elements) {
-    const transceiver = peer.addTransceiver("video", { direction: "recvonly" });
-    videos.set(transceiver, video);
+    video.srcObject = new MediaStream();
+    videos.set(peer.addTransceiver("video", { direction: "recvonly" }), video);
   }
+  // It belongs to the last picture, and is played with it.
+  videos.set(peer.addTransceiver("audio", { direction: "recvonly" }), elements.at(-1));
   peer.addEventListener("track", ({ transceiver, track }) => {
     // The browser's own buffer adds as little delay as possible, since the delays shown are measured at ours.
     if ("jitterBufferTarget" in transceiver.receiver) transceiver.receiver.jitterBufferTarget = 0;
-    videos.get(transceiver).srcObject = new MediaStream([track]);
+    videos.get(transceiver).srcObject.addTrack(track);
   });
   let session = null;
   const leave = () => session && fetch(session, { method: "DELETE", keepalive: true }).catch(() => {});

@@ -36,6 +36,7 @@ struct Client {
     peer: RTCPeerConnection,
     state: RTCPeerConnectionState,
     packets: u64,
+    sound: u64,
     /// The source of the pictures.
     ssrc: Option<u32>,
 }
@@ -70,7 +71,7 @@ impl Client {
         let direction = RTCRtpTransceiverDirection::Recvonly;
         let init = RTCRtpTransceiverInit { direction, streams: vec![], send_encodings: vec![] };
         peer.add_transceiver_from_kind(RtpCodecKind::Video, Some(init)).unwrap();
-        Self { socket, local, peer, state: RTCPeerConnectionState::New, packets: 0, ssrc: None }
+        Self { socket, local, peer, state: RTCPeerConnectionState::New, packets: 0, sound: 0, ssrc: None }
     }
 
     fn offer(&mut self) -> String {
@@ -100,6 +101,7 @@ impl Client {
         while now() - begin < time && !is_enough(self) {
             self.drain().await;
             broadcast.publish(0, &picture());
+            broadcast.publish_sound(TimeDelta::ZERO, Bytes::from_static(SOUND));
             let wake = self.peer.poll_timeout().unwrap_or_else(now).max(now() + Duration::from_millis(1));
             let wake = wake.min(now() + Duration::from_millis(10));
             tokio::select! {
@@ -128,7 +130,11 @@ impl Client {
             }
         }
         while let Some(TaggedRTCMessage { message, .. }) = self.peer.poll_read() {
-            if let RTCMessage::RtpPacket(_, packet) = message {
+            let RTCMessage::RtpPacket(_, packet) = message else { continue };
+            if packet.header.payload_type == 111 {
+                assert_eq!(&packet.payload[..], SOUND);
+                self.sound += 1;
+            } else {
                 self.packets += 1;
                 self.ssrc = Some(packet.header.ssrc);
             }
@@ -142,6 +148,8 @@ impl Client {
         self.peer.handle_write(TaggedRTCMessage { now: now(), message }).unwrap();
     }
 }
+
+const SOUND: &[u8] = b"an Opus packet";
 
 fn picture() -> AccessUnit {
     let mut data = vec![0, 0, 0, 1, 0x67, 0x42, 0xe0, 0x1f, 0, 0, 0, 1, 0x65];
@@ -185,7 +193,7 @@ async fn pictures_reach_who_has_the_offered_certificate() {
 
 /// A player of others: it wants sound too, and has no use for a second picture.
 #[tokio::test]
-async fn a_player_of_others_gets_the_first_track() {
+async fn a_player_of_others_gets_the_first_track_and_the_sound() {
     let broadcast = Broadcast::new(vec!["sent", "received"]);
     let mut client = Client::new().await;
     let direction = RTCRtpTransceiverDirection::Recvonly;
@@ -195,8 +203,8 @@ async fn a_player_of_others_gets_the_first_track() {
     assert!(offer.contains("m=audio"), "{offer}");
     let (answer, slot) = broadcast.answer(Ipv4Addr::LOCALHOST.into(), offer).await.unwrap();
     client.accept(answer);
-    client.watch(&broadcast, TIMEOUT, |client| client.packets > 10).await;
-    assert!(client.packets > 10, "{:?}", client.state);
+    client.watch(&broadcast, TIMEOUT, |client| client.packets.min(client.sound) > 10).await;
+    assert!(client.packets > 10 && client.sound > 10, "{:?}", client.state);
     assert!(broadcast.release(slot) && !broadcast.release(slot));
     assert_eq!(broadcast.viewers(), 0);
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// A bound for what hangs.
 const TIMEOUT: TimeDelta = TimeDelta::from_secs(60);
 
-const USUAL: Manner = Manner { has_rtx: true, has_own_fingerprint: true };
+const USUAL: Manner = Manner { has_rtx: true, has_sound: true, has_own_fingerprint: true };
 const LIMITS: Limits =
     Limits { min: Bitrate::from_kbps(150), start: Bitrate::from_kbps(500), max: Bitrate::from_mbps(3) };
 
@@ -25,7 +25,8 @@ fn publish(server: &MediaServerStub) -> Result<Sender, Error> {
 fn publish_pictures(server: &MediaServerStub, pictures: &str) -> Result<Sender, Error> {
     let url = format!("whip+http://{}/live?stream=1", server.address).parse().unwrap();
     let server = MediaServer { url, token: Some("secret".into()), authorities: None };
-    let builder = Sender::to_server(server)?.limits(LIMITS);
+    let sound = seaway_media::audio::open(pictures).unwrap();
+    let builder = Sender::to_server(server)?.limits(LIMITS).sound(sound);
     builder.pictures(open(pictures).unwrap(), true).start()
 }
 
@@ -91,6 +92,33 @@ fn a_server_gets_the_pictures_and_key_frames_on_request() {
     for request in &requests {
         assert!(request.to_lowercase().contains("authorization: bearer secret\r\n"), "{request}");
     }
+}
+
+/// Sound is of the session's feedback: none of its packets counts as lost.
+#[test]
+fn a_server_gets_the_sound() {
+    let server = MediaServerStub::start(USUAL);
+    let mut sender = publish_pictures(&server, "test:320x180@25+tone").unwrap();
+    run_until(&mut sender, &server.shared.sound, 100);
+    run_until(&mut sender, &server.shared.pictures, 25);
+    let statistics = &sender.state().session.as_ref().unwrap().statistics;
+    assert!(statistics.audio.sent.packets >= 100, "{statistics:?}");
+    assert_eq!(statistics.lost, 0, "{statistics:?}");
+    sender.close().unwrap();
+    // By them a player synchronises both.
+    let reports = server.shared.reports.lock().unwrap();
+    let instants: Vec<u64> = reports.values().copied().collect();
+    assert!(matches!(instants[..], [pictures, sound] if pictures == sound), "{reports:?}");
+}
+
+#[test]
+fn a_server_without_sound_gets_the_pictures() {
+    let server = MediaServerStub::start(Manner { has_sound: false, ..USUAL });
+    let mut sender = publish_pictures(&server, "test:320x180@25+tone").unwrap();
+    run(&mut sender, |_, event| matches!(event, SendEvent::SoundRefused));
+    run_until(&mut sender, &server.shared.pictures, 50);
+    assert_eq!(server.shared.sound.load(Ordering::Relaxed), 0);
+    sender.close().unwrap();
 }
 
 #[test]

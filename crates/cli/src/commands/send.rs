@@ -370,9 +370,6 @@ impl Arguments {
             _ if self.no_audio => "--no-audio",
             Input::External(..) => "--encoder has no sound",
             Input::Shaped(_) => return Sound::None,
-            _ if matches!(self.destination, Destination::Server(_)) => {
-                "a media server gets the pictures alone"
-            }
             _ if self.sdp.is_some() => "--sdp describes the pictures alone",
             _ => return Sound::open(&self.input, input),
         };

@@ -36,6 +36,7 @@ pub(super) fn of_sender(time: f64, event: &SendEvent, via: &[Via]) -> Option<Liv
         SendEvent::CircuitBroken(breach) => of("stopped", breach.to_string()),
         SendEvent::ControlChanged(control) => of("setting", format!("controller {control}")),
         SendEvent::SoundFailed(error) => of("source", format!("the sound has ended: {error}")),
+        SendEvent::SoundRefused => of("source", "the media server takes no sound".into()),
         SendEvent::ControlRejected(error) => Some(Live::Error { text: error.to_string() }),
         _ => None,
     }

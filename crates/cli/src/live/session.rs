@@ -138,6 +138,7 @@ impl Session {
             SendEvent::SoundFailed(error) => {
                 note(&format!("the sound has ended, the pictures go on: {error}"));
             }
+            SendEvent::SoundRefused => note("the media server takes no sound: the pictures go alone"),
             SendEvent::Connected(keys) => {
                 self.connected = true;
                 self.key_log.as_mut().map_or(Ok(()), |log| log.add(&keys, true))?;

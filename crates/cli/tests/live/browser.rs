@@ -76,3 +76,30 @@ fn the_page_shows_and_steers_the_session() {
     let (status, _, notes) = demo.end();
     assert!(matches!(status.code(), Some(0 | 3)), "{status}: {notes}");
 }
+
+/// A beep each second, watched at either end.
+#[test]
+fn the_sound_plays_after_a_gesture() {
+    if !is_there() {
+        return;
+    }
+    let (folder, port) = (tempfile::tempdir().unwrap(), super::process::free_port());
+    let web = ["--web", "127.0.0.1:0"];
+    let mut receiver = super::stream::receive(folder.path(), port, &web);
+    let url = format!("rtp://127.0.0.1:{port}");
+    let arguments = [&["send", "test:640x360@25+tone", &url][..], &web].concat();
+    let mut sender = Live::start(seaway(folder.path(), &arguments));
+    for (end, picture) in [(&mut receiver, "received"), (&mut sender, "sent")] {
+        let page = end.wait_for_address("page");
+        let mut command = Command::new("node");
+        command.arg("sound.mjs").arg(format!("http://{page}")).arg(folder.path()).arg(picture);
+        let (status, steps, notes) = Live::start({
+            command.current_dir(SCRIPTS);
+            command
+        })
+        .end();
+        assert!(status.success(), "{picture}: {steps}{notes}");
+    }
+    sender.finish_sender();
+    receiver.finish();
+}

@@ -87,10 +87,7 @@ fn two_lanes_carry_one_video_and_one_may_fail() {
     lane(&mut sender, 0, "up");
     let again = received(&mut receiver, down + 14.0, down + 18.0);
     assert!(again >= 0.8 * 2.0 * RATE, "{again} bit/s over both again");
-    sender.interrupt();
-    // On a busy machine the encoder may be too slow.
-    let (status, _, notes) = sender.end();
-    assert!(matches!(status.code(), Some(0 | 3)), "{notes}");
+    sender.finish_sender();
     let output = receiver.finish();
     let freezes: Vec<&str> = output.lines().filter(|line| line.contains("picture frozen")).collect();
     assert!(freezes.is_empty(), "{freezes:?}");
@@ -126,7 +123,7 @@ fn an_interface_prevails_over_the_route() {
     lanes.set_link(0, false);
     let shown = receiver.wait_for_frames(0);
     receiver.wait_for_frames(shown + 50);
-    sender.finish();
+    sender.finish_sender();
     receiver.finish();
 }
 

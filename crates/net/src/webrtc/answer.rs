@@ -46,6 +46,14 @@ pub(super) fn checked(answer: &str) -> Result<String, String> {
     }
 }
 
+/// Whether a checked answer takes the sound that was offered.
+pub(super) fn takes_sound(answer: &str) -> bool {
+    let mut lines = answer.lines().skip_while(|line| !line.starts_with("m=audio "));
+    let port = lines.next().and_then(|media| media.split(' ').nth(1));
+    let mut section = lines.take_while(|line| !line.starts_with("m="));
+    port.is_some_and(|port| port != "0") && !section.any(|line| line == "a=inactive" || line == "a=sendonly")
+}
+
 /// `foundation component protocol priority address port …` (RFC 8839 section 5.1), RTP over UDP to an address.
 fn is_usable(candidate: &str) -> bool {
     let mut fields = candidate.split(' ');
@@ -68,6 +76,15 @@ mod tests {
         let kept = checked(ANSWER).unwrap();
         assert_eq!(kept.matches("a=candidate").count(), 1);
         assert!(kept.contains("a=candidate:1 1 udp 1 192.0.2.7 5000 typ host\r\n"));
+    }
+
+    #[test]
+    fn sound_may_be_refused() {
+        let with = |section: &str| takes_sound(&format!("{ANSWER}{section}").replace('\n', "\r\n"));
+        assert!(with("m=audio 9 UDP/TLS/RTP/SAVPF 111\na=recvonly\n"));
+        assert!(!with(""));
+        assert!(!with("m=audio 0 UDP/TLS/RTP/SAVPF 111\n"));
+        assert!(!with("m=audio 9 UDP/TLS/RTP/SAVPF 111\na=inactive\nm=application 9\na=recvonly\n"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! WebRTC: pictures to browsers and other players, and a session's packets to a media server ([`Publisher`], [`WhipClient`]).
+//! WebRTC: pictures and sound to browsers and other players, and a session's packets to a media server ([`Publisher`], [`WhipClient`]).
 //!
 //! A [`Broadcast`] belongs to a tokio runtime and never blocks its publisher: a viewer that is too slow loses pictures
 //! until the next key frame. A viewer takes a slot once its connection stands, so offers alone block no viewer.
@@ -10,6 +10,7 @@ mod inbox;
 mod peer;
 mod publisher;
 mod slots;
+mod sound_track;
 mod track;
 mod viewer;
 mod whip;
@@ -27,7 +28,7 @@ use seaway_units::TimeDelta;
 use tokio::sync::mpsc;
 
 pub use estimator::{Estimate, Estimator, EstimatorError, Rates};
-pub use publisher::{Accepted, Publisher, PublisherState, PublishingEnd, StreamNumbers};
+pub use publisher::{Accepted, Publisher, PublisherState, PublishingEnd, SoundNumbers, StreamNumbers};
 pub use slots::SlotId;
 pub use whip::{Published, WhipClient, WhipError, WhipResource, WhipUrl};
 
@@ -68,7 +69,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// H.264 tracks and their viewers.
+/// H.264 tracks, a track of sound, and their viewers.
 #[derive(Debug, Clone)]
 pub struct Broadcast {
     shared: Arc<Shared>,
@@ -96,8 +97,8 @@ impl Broadcast {
     pub const VIEWERS: usize = 8;
     /// Offers that may wait for their connection at once; the oldest gives way to a new one.
     pub const OFFERS: usize = 16;
-    /// Pictures queued for one viewer, all tracks together.
-    const BACKLOG: usize = 32;
+    /// Pictures and packets of sound queued for one viewer, all tracks together.
+    const BACKLOG: usize = 96;
 
     /// A broadcast with one track per name; a browser must offer them in this order.
     pub fn new(tracks: Vec<&'static str>) -> Self {
@@ -128,6 +129,11 @@ impl Broadcast {
         self.shared.slots().publish(track, unit);
     }
 
+    /// Sends an Opus packet to every viewer that takes sound; it is due `at` this time since the beginning of the track.
+    pub fn publish_sound(&self, at: TimeDelta, packet: Bytes) {
+        self.shared.slots().publish_sound(at, packet);
+    }
+
     /// Whether a viewer needs a key frame. Reading it clears the request.
     pub fn take_key_frame_request(&self) -> bool {
         self.shared.wants_key_frame.swap(false, Ordering::Relaxed)
@@ -149,8 +155,8 @@ impl Broadcast {
     /// # Errors
     /// Too many viewers, an offer without our tracks, or no socket.
     pub async fn answer(&self, local: IpAddr, offer: String) -> Result<(String, SlotId), Error> {
-        let (pictures, queue) = mpsc::channel(Self::BACKLOG);
-        let slot = self.shared.slots().reserve(pictures)?;
+        let (sender, queue) = mpsc::channel(Self::BACKLOG);
+        let slot = self.shared.slots().reserve(sender)?;
         match viewer::Viewer::accept(self.shared.clone(), slot, local, offer, queue).await {
             Ok((viewer, answer, estimate)) => {
                 self.shared.slots().set_estimate(slot, estimate);

@@ -6,13 +6,15 @@
 use super::answer;
 use super::filler::Filler;
 use super::inbox::{Inbox, InboxInterceptor};
-use super::peer::{add_candidate, h264};
+use super::peer::{add_candidate, h264, opus};
 use crate::clock::Clock;
 use bytes::{Bytes, BytesMut};
 use rtc::interceptor::{Registry, Slot};
 use rtc::media_stream::MediaStreamTrack;
 use rtc::peer_connection::configuration::RTCConfigurationBuilder;
-use rtc::peer_connection::configuration::media_engine::{MIME_TYPE_H264, MIME_TYPE_RTX, MediaEngine};
+use rtc::peer_connection::configuration::media_engine::{
+    MIME_TYPE_H264, MIME_TYPE_OPUS, MIME_TYPE_RTX, MediaEngine,
+};
 use rtc::peer_connection::event::RTCPeerConnectionEvent;
 use rtc::peer_connection::message::{RTCMessage, TaggedRTCMessage};
 use rtc::peer_connection::sdp::RTCSessionDescription;
@@ -55,8 +57,19 @@ pub struct StreamNumbers {
     pub padding: u8,
     /// Identifier of the header extension with transport-wide sequence numbers.
     pub transport_id: u8,
+    /// The sound, where there is some.
+    pub sound: Option<SoundNumbers>,
     /// The canonical name in RTCP.
     pub cname: String,
+}
+
+/// The numbers that a session writes into its packets of sound.
+#[derive(Debug, Clone, Copy)]
+pub struct SoundNumbers {
+    /// Synchronisation source.
+    pub ssrc: u32,
+    /// Payload type of Opus.
+    pub payload_type: u8,
 }
 
 /// What the server takes.
@@ -65,9 +78,15 @@ pub struct Accepted {
     payload_type: u8,
     retransmission: Option<u8>,
     transport_id: Option<u8>,
+    sound: Option<u8>,
 }
 
 impl Accepted {
+    /// Sound.
+    pub const fn has_sound(&self) -> bool {
+        self.sound.is_some()
+    }
+
     /// Retransmissions (RFC 4588), and padding on their source.
     pub const fn has_retransmissions(&self) -> bool {
         self.retransmission.is_some()
@@ -116,7 +135,7 @@ impl fmt::Display for PublishingEnd {
     }
 }
 
-/// A connection to a media server that takes one video stream.
+/// A connection to a media server that takes one video stream, and sound with it.
 ///
 /// A pure state machine; its calls are those of every machine here, and `poll_datagram` is to be drained after each.
 pub struct Publisher {
@@ -125,6 +144,8 @@ pub struct Publisher {
     numbers: StreamNumbers,
     peer: RTCPeerConnection,
     sender: RTCRtpSenderId,
+    /// That of the sound.
+    sound: Option<RTCRtpSenderId>,
     accepted: Option<Accepted>,
     filler: Filler,
     inbox: Inbox,
@@ -168,11 +189,14 @@ impl Publisher {
                 Registry::new().with(Slot::Custom(InboxInterceptor::SLOT), interceptor),
             )
             .build(clock.instant(now))?;
-        let direction = RTCRtpTransceiverDirection::Sendonly;
-        let init =
-            RTCRtpTransceiverInit { direction, streams: vec![], send_encodings: vec![encoding(&numbers)] };
-        peer.add_transceiver_from_track(track(&numbers), Some(init))?;
-        let sender = peer.get_senders().next().unwrap_or_default();
+        let mut add = |track: MediaStreamTrack, encoding| {
+            let direction = RTCRtpTransceiverDirection::Sendonly;
+            let init = RTCRtpTransceiverInit { direction, streams: vec![], send_encodings: vec![encoding] };
+            peer.add_transceiver_from_track(track, Some(init)).map(RTCRtpSenderId::from)
+        };
+        let sender = add(track(&numbers), encoding(&numbers))?;
+        let sound = numbers.sound.map(|sound| add(sound_track(&numbers, sound), sound_encoding(sound)));
+        let sound = sound.transpose()?;
         let offer = peer.create_offer(None)?;
         peer.set_local_description(clock.instant(now), offer)?;
         add_candidate(&mut peer, local)?;
@@ -183,6 +207,7 @@ impl Publisher {
             numbers,
             peer,
             sender,
+            sound,
             accepted: None,
             filler: Filler::default(),
             inbox,
@@ -201,10 +226,12 @@ impl Publisher {
     /// Why the answer is of no use, in words.
     pub fn accept(&mut self, now: Timestamp, answer: &str) -> Result<Accepted, String> {
         let answer = answer::checked(answer)?;
+        let takes_sound = answer::takes_sound(&answer);
         let wrong = |error: rtc::shared::error::Error| error.to_string();
         let answer = RTCSessionDescription::answer(answer).map_err(wrong)?;
         self.peer.set_remote_description(self.clock.instant(now), answer).map_err(wrong)?;
-        let accepted = self.negotiated().ok_or("it does not take H.264")?;
+        let mut accepted = self.negotiated().ok_or("it does not take H.264")?;
+        accepted.sound = self.negotiated_sound(accepted).filter(|_| takes_sound);
         self.accepted = Some(accepted);
         self.connect_by = now + CONNECT_WITHIN;
         self.settle(now);
@@ -227,7 +254,21 @@ impl Publisher {
             payload_type,
             retransmission: retransmission.map(|codec| codec.payload_type),
             transport_id: extension.and_then(|extension| u8::try_from(extension.id).ok()),
+            sound: None,
         })
+    }
+
+    /// The payload type of Opus. Sound is of the same transport-wide feedback as the pictures: without it, its packets would count as
+    /// lost.
+    fn negotiated_sound(&mut self, accepted: Accepted) -> Option<u8> {
+        let mut sender = self.peer.rtp_sender(self.sound?)?;
+        let parameters = &sender.get_parameters().rtp_parameters;
+        let transport =
+            parameters.header_extensions.iter().find(|extension| extension.uri == TRANSPORT_CC_URI);
+        let transport_id = transport.and_then(|extension| u8::try_from(extension.id).ok());
+        let is_opus = |mime_type: &str| mime_type.eq_ignore_ascii_case(MIME_TYPE_OPUS);
+        let opus = parameters.codecs.iter().find(|codec| is_opus(&codec.rtp_codec.mime_type));
+        opus.filter(|_| transport_id == accepted.transport_id).map(|codec| codec.payload_type)
     }
 
     /// How the connection is.
@@ -303,14 +344,22 @@ impl Publisher {
             return Some(RTCMessage::RtcpPacket(String::new(), packets));
         }
         let mut packet = rtp::Packet::unmarshal(&mut octets).ok()?;
-        if packet.header.payload_type == self.numbers.payload_type {
-            packet.header.payload_type = accepted.payload_type;
-            self.filler.keep(&packet);
-        } else if packet.header.payload_type == self.numbers.padding {
-            packet.header.payload_type = accepted.retransmission?;
-            self.filler.fill(&mut packet)?;
-        } else if packet.header.payload_type == self.numbers.retransmission {
-            packet.header.payload_type = accepted.retransmission?;
+        let sound = self.numbers.sound.map(|sound| sound.payload_type);
+        match packet.header.payload_type {
+            own if own == self.numbers.payload_type => {
+                packet.header.payload_type = accepted.payload_type;
+                self.filler.keep(&packet);
+            }
+            own if own == self.numbers.padding => {
+                packet.header.payload_type = accepted.retransmission?;
+                self.filler.fill(&mut packet)?;
+            }
+            own if own == self.numbers.retransmission => {
+                packet.header.payload_type = accepted.retransmission?
+            }
+            own if Some(own) == sound => packet.header.payload_type = accepted.sound?,
+            // Of nothing that was offered, as retransmissions of sound.
+            _ => return None,
         }
         let own = self.numbers.transport_id;
         packet.header.extensions.retain(|extension| extension.id != own || accepted.transport_id.is_some());
@@ -406,7 +455,12 @@ fn media_engine(numbers: &StreamNumbers) -> rtc::shared::error::Result<MediaEngi
     let rtx = RTCRtpCodecParameters { rtp_codec: rtx, payload_type: numbers.retransmission };
     media.register_codec(rtx, RtpCodecKind::Video)?;
     let transport_wide = RTCRtpHeaderExtensionCapability { uri: TRANSPORT_CC_URI.to_owned() };
-    media.register_header_extension(transport_wide, RtpCodecKind::Video, None)?;
+    media.register_header_extension(transport_wide.clone(), RtpCodecKind::Video, None)?;
+    if let Some(sound) = numbers.sound {
+        let codec = RTCRtpCodecParameters { rtp_codec: sound_codec(), payload_type: sound.payload_type };
+        media.register_codec(codec, RtpCodecKind::Audio)?;
+        media.register_header_extension(transport_wide, RtpCodecKind::Audio, None)?;
+    }
     Ok(media)
 }
 
@@ -417,6 +471,12 @@ fn codec() -> RTCRtpCodec {
         .map(|(typ, parameter)| RTCPFeedback { typ: typ.to_owned(), parameter: parameter.to_owned() })
         .to_vec();
     RTCRtpCodec { rtcp_feedback, ..h264() }
+}
+
+/// Opus, whose lost packets are not sent again.
+fn sound_codec() -> RTCRtpCodec {
+    let feedback = RTCPFeedback { typ: "transport-cc".to_owned(), parameter: String::new() };
+    RTCRtpCodec { rtcp_feedback: vec![feedback], ..opus() }
 }
 
 fn encoding(numbers: &StreamNumbers) -> RTCRtpEncodingParameters {
@@ -434,6 +494,20 @@ fn encoding(numbers: &StreamNumbers) -> RTCRtpEncodingParameters {
 fn track(numbers: &StreamNumbers) -> MediaStreamTrack {
     let (stream, name) = (numbers.cname.clone(), "video".to_owned());
     MediaStreamTrack::new(stream, name.clone(), name, RtpCodecKind::Video, vec![encoding(numbers)])
+}
+
+fn sound_encoding(sound: SoundNumbers) -> RTCRtpEncodingParameters {
+    RTCRtpEncodingParameters {
+        rtp_coding_parameters: RTCRtpCodingParameters { ssrc: Some(sound.ssrc), ..Default::default() },
+        codec: sound_codec(),
+        ..Default::default()
+    }
+}
+
+/// Of the same stream as the pictures: players synchronise them (RFC 8830).
+fn sound_track(numbers: &StreamNumbers, sound: SoundNumbers) -> MediaStreamTrack {
+    let (stream, name) = (numbers.cname.clone(), "sound".to_owned());
+    MediaStreamTrack::new(stream, name.clone(), name, RtpCodecKind::Audio, vec![sound_encoding(sound)])
 }
 
 #[cfg(test)]

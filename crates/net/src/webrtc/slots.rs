@@ -1,6 +1,8 @@
 //! The viewers that are connected, and the offers that wait.
 
 use super::{AccessUnit, Broadcast, Error, Estimate, Numbered};
+use bytes::Bytes;
+use seaway_units::TimeDelta;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
@@ -10,7 +12,25 @@ pub(super) struct Slots {
     slots: Vec<Slot>,
     /// Pictures published so far on each track.
     published: Vec<u64>,
+    /// Packets of sound published so far.
+    sound: u64,
     next: u64,
+}
+
+/// What is queued for a viewer.
+#[derive(Debug, Clone)]
+pub(super) enum Queued {
+    Picture(Numbered),
+    Sound(SoundPacket),
+}
+
+/// An Opus packet and its number.
+#[derive(Debug, Clone)]
+pub(super) struct SoundPacket {
+    pub(super) number: u64,
+    /// When its sound is due, since the beginning of the track.
+    pub(super) at: TimeDelta,
+    pub(super) data: Bytes,
 }
 
 /// Names the session of a viewer.
@@ -21,22 +41,22 @@ pub struct SlotId(pub u64);
 struct Slot {
     id: SlotId,
     /// Dropped with the slot; its viewer then leaves.
-    pictures: mpsc::Sender<Numbered>,
+    queue: mpsc::Sender<Queued>,
     is_connected: bool,
     estimate: Option<Arc<Estimate>>,
 }
 
 impl Slots {
     pub(super) fn new(tracks: usize) -> Self {
-        Self { slots: Vec::new(), published: vec![0; tracks], next: 0 }
+        Self { slots: Vec::new(), published: vec![0; tracks], sound: 0, next: 0 }
     }
 
     /// Takes an offer that waits for its connection. Where too many wait, the oldest gives way.
     ///
     /// # Errors
     /// All slots are taken by viewers.
-    pub(super) fn reserve(&mut self, pictures: mpsc::Sender<Numbered>) -> Result<SlotId, Error> {
-        self.slots.retain(|slot| !slot.pictures.is_closed());
+    pub(super) fn reserve(&mut self, queue: mpsc::Sender<Queued>) -> Result<SlotId, Error> {
+        self.slots.retain(|slot| !slot.queue.is_closed());
         let viewers = self.viewers();
         if viewers >= Broadcast::VIEWERS {
             return Err(Error::Full { limit: Broadcast::VIEWERS });
@@ -48,7 +68,7 @@ impl Slots {
         }
         let id = SlotId(self.next);
         self.next += 1;
-        self.slots.push(Slot { id, pictures, is_connected: false, estimate: None });
+        self.slots.push(Slot { id, queue, is_connected: false, estimate: None });
         Ok(id)
     }
 
@@ -75,11 +95,11 @@ impl Slots {
 
     /// The number of viewers whose connection stands.
     pub(super) fn viewers(&self) -> usize {
-        self.slots.iter().filter(|slot| slot.is_connected && !slot.pictures.is_closed()).count()
+        self.slots.iter().filter(|slot| slot.is_connected && !slot.queue.is_closed()).count()
     }
 
     pub(super) fn estimates(&self) -> Vec<Arc<Estimate>> {
-        let present = self.slots.iter().filter(|slot| !slot.pictures.is_closed());
+        let present = self.slots.iter().filter(|slot| !slot.queue.is_closed());
         present.filter_map(|slot| slot.estimate.clone()).collect()
     }
 
@@ -88,10 +108,21 @@ impl Slots {
         let Some(published) = self.published.get_mut(track) else { return };
         let picture = Numbered { track, number: *published, unit: unit.clone() };
         *published += 1;
+        self.queue(&Queued::Picture(picture));
+    }
+
+    /// Queues sound for every viewer.
+    pub(super) fn publish_sound(&mut self, at: TimeDelta, data: Bytes) {
+        let sound = SoundPacket { number: self.sound, at, data };
+        self.sound += 1;
+        self.queue(&Queued::Sound(sound));
+    }
+
+    fn queue(&self, queued: &Queued) {
         for slot in self.slots.iter().filter(|slot| slot.is_connected) {
-            // A full queue drops the picture here; the viewer sees the gap in the numbers. A viewer that left is forgotten
-            // with the next offer.
-            let _ = slot.pictures.try_send(picture.clone());
+            // A full queue drops it here; the viewer sees the gap in the numbers. A viewer that left is forgotten with the next
+            // offer.
+            let _ = slot.queue.try_send(queued.clone());
         }
     }
 }
@@ -100,7 +131,7 @@ impl Slots {
 mod tests {
     use super::*;
 
-    fn offer(slots: &mut Slots) -> (SlotId, mpsc::Receiver<Numbered>) {
+    fn offer(slots: &mut Slots) -> (SlotId, mpsc::Receiver<Queued>) {
         let (pictures, queue) = mpsc::channel(1);
         (slots.reserve(pictures).unwrap(), queue)
     }

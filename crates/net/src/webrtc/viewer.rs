@@ -1,8 +1,9 @@
-//! One viewer: a socket, a peer connection, and the pictures for it.
+//! One viewer: a socket, a peer connection, and the pictures and the sound for it.
 
 use super::inbox::Inbox;
 use super::peer::{self, Answered};
-use super::slots::SlotId;
+use super::slots::{Queued, SlotId, SoundPacket};
+use super::sound_track::SoundTrack;
 use super::{Error, Estimate, Estimator, Numbered, Shared, Track};
 use bytes::BytesMut;
 use rtc::peer_connection::RTCPeerConnection;
@@ -31,8 +32,9 @@ pub(super) struct Viewer {
     local: SocketAddr,
     peer: RTCPeerConnection,
     tracks: Vec<Track>,
+    sound: Option<SoundTrack>,
     inbox: Inbox,
-    pictures: mpsc::Receiver<Numbered>,
+    queue: mpsc::Receiver<Queued>,
     connected: bool,
 }
 
@@ -53,7 +55,7 @@ impl Viewer {
         slot: SlotId,
         local: IpAddr,
         offer: String,
-        pictures: mpsc::Receiver<Numbered>,
+        queue: mpsc::Receiver<Queued>,
     ) -> Result<(Self, String, Option<Arc<Estimate>>), Error> {
         let socket = UdpSocket::bind((local, 0)).await.map_err(Error::Socket)?;
         let local = socket.local_addr().map_err(Error::Socket)?;
@@ -61,9 +63,10 @@ impl Viewer {
         let estimator = shared.control.as_ref().map(|(control, rates)| Estimator::new(now, control, *rates));
         let estimator = estimator.transpose().map_err(|error| Error::Offer(error.to_string()))?;
         let estimate = estimator.as_ref().map(Estimator::estimate);
-        let Answered { peer, tracks, inbox, answer } =
+        let Answered { peer, tracks, sound, inbox, answer } =
             peer::answer(now, local, &shared.tracks, estimator, offer)?;
-        let viewer = Self { shared, slot, socket, local, peer, tracks, inbox, pictures, connected: false };
+        let connected = false;
+        let viewer = Self { shared, slot, socket, local, peer, tracks, sound, inbox, queue, connected };
         Ok((viewer, answer, estimate))
     }
 
@@ -85,8 +88,9 @@ impl Viewer {
                 read = self.socket.recv_from(&mut datagram) => if let Ok((length, from)) = read {
                     self.handle_datagram(from, &datagram[..length]);
                 },
-                picture = self.pictures.recv() => match picture {
-                    Some(picture) => self.send(&picture),
+                queued = self.queue.recv() => match queued {
+                    Some(Queued::Picture(picture)) => self.send(&picture),
+                    Some(Queued::Sound(sound)) => self.send_sound(&sound),
                     None => break,
                 },
             }
@@ -145,7 +149,7 @@ impl Viewer {
             return;
         }
         let Some(track) = self.tracks.get_mut(picture.track) else { return };
-        let Some(payload_type) = peer::payload_type(&mut self.peer, track) else { return };
+        let Some(payload_type) = peer::payload_type(&mut self.peer, track.sender) else { return };
         for packet in track.packets(picture, payload_type) {
             let Some(mut sender) = self.peer.rtp_sender(track.sender) else { return };
             if sender.write_rtp(clock(), packet).is_err() {
@@ -155,6 +159,14 @@ impl Viewer {
         if track.is_broken() {
             self.shared.request_key_frame();
         }
+    }
+
+    fn send_sound(&mut self, sound: &SoundPacket) {
+        let Some(track) = self.sound.as_ref().filter(|_| self.connected) else { return };
+        let Some(payload_type) = peer::payload_type(&mut self.peer, track.sender) else { return };
+        let Some(mut sender) = self.peer.rtp_sender(track.sender) else { return };
+        // What cannot be sent is lost.
+        let _ = sender.write_rtp(clock(), track.packet(sound, payload_type));
     }
 }
 

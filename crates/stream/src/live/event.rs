@@ -41,6 +41,8 @@ pub enum SendEvent {
     SourceFailed(Error),
     /// The source of sound failed. Pictures go on.
     SoundFailed(Error),
+    /// The media server takes no sound. Pictures go alone.
+    SoundRefused,
 }
 
 /// An event of a [`Receiver`](super::Receiver). Frames go to the sinks and are no events.

@@ -8,7 +8,7 @@ use super::event::SendEvent;
 use super::external::Pictures;
 use super::feed::{Feed, Settings, Shared};
 use super::identity::Identity;
-use super::input::FrameInput;
+use super::input::{FrameInput, SOUND};
 use super::repair::Repair;
 use super::runtime::{RunningRuntime, Runtime};
 use super::sender_machine::{EncoderControls, SenderCommand, SenderMachine, SenderUpdate};
@@ -273,7 +273,8 @@ impl SenderBuilder {
 
     /// Sends sound with the pictures of [`pictures`](Self::pictures) or [`coded`](Self::coded), as Opus: its first sample is played
     /// when the first picture is shown, and it begins again where the pictures do. It leaves before them, and its rate is taken
-    /// out of theirs. Not with plain RTP for players of others, nor over the window transport.
+    /// out of theirs. Not with plain RTP for players of others, nor over the window transport. A media server may refuse it
+    /// ([`SendEvent::SoundRefused`]).
     pub fn sound(self, sound: impl Into<Option<Box<dyn AudioSource>>>) -> Self {
         Self { sound: sound.into(), ..self }
     }
@@ -281,7 +282,7 @@ impl SenderBuilder {
     /// Whether sound is sent.
     fn has_sound(&self) -> bool {
         let has_times = matches!(self.feed, Feed::Pictures { .. } | Feed::Coded { .. });
-        let is_understood = self.server.is_none() && (!self.plain || self.key.is_some());
+        let is_understood = self.server.is_some() || !self.plain || self.key.is_some();
         self.sound.is_some() && has_times && !self.window && is_understood
     }
 
@@ -335,9 +336,12 @@ impl SenderBuilder {
             true => self.add_window(runtime, socket, breaker, queues)?,
             false => self.add_rtp(runtime, socket, breaker, queues)?,
         };
-        let Ends { controls, overhead, media_clock, resource } = ends;
+        let Ends { controls, overhead, media_clock, resource, has_sound } = ends;
         let resource = resource.map(|resource| (resource, send_updates.clone()));
-        let has_sound = self.has_sound();
+        if self.has_sound() && !has_sound {
+            // The receiver of updates is here.
+            let _ = send_updates.send(SenderUpdate::Event(runtime.clock().now(), SendEvent::SoundRefused));
+        }
         let Self { feed, limits, sizes, stamp, latency, key_interval, preview, references, sound, .. } = self;
         let cue = Cue::default();
         let (clock, waker, stop) = (runtime.clock(), runtime.waker(), Arc::new(AtomicBool::new(false)));
@@ -351,7 +355,8 @@ impl SenderBuilder {
         if let Some(source) = sound.filter(|_| has_sound) {
             let (encoder, input) = (OpusEncoder::new(sound::RATE)?, input.clone());
             let (cue, stop, updates) = (cue.clone(), stop.clone(), send_updates.clone());
-            SoundCapture { source, encoder, input, cue, stop, updates }.start()?;
+            let preview = preview.clone();
+            SoundCapture { source, encoder, input, cue, stop, preview, updates }.start()?;
         }
         let capture = source.map(|source| Capture {
             source,
@@ -439,7 +444,7 @@ impl SenderBuilder {
         }
         let mut sockets = vec![socket];
         let publication = match &self.server {
-            Some(server) => Some(server.publish(runtime.clock(), &sockets[0], identity)?),
+            Some(server) => Some(server.publish(runtime.clock(), &sockets[0], identity, self.has_sound())?),
             None => None,
         };
         if let Some(Publication { accepted, .. }) = &publication {
@@ -473,6 +478,7 @@ impl SenderBuilder {
             Some(policy) => policy::build(policy)?,
             None => Box::new(Direct::new()),
         };
+        let has_sound = config.streams.len() > usize::from(SOUND.0);
         let session = session::Sender::new(now, config, policy)?;
         let media_clock = Some(session.media_clock(StreamId(0)));
         let SessionQueues { commands, updates } = queues;
@@ -481,7 +487,7 @@ impl SenderBuilder {
         let machine = if has_lanes { machine.with_lanes(self.via.len()) } else { machine };
         let controls = machine.controls();
         runtime.add(machine, sockets)?;
-        Ok(Ends { controls, overhead, media_clock, resource })
+        Ok(Ends { controls, overhead, media_clock, resource, has_sound })
     }
 
     /// Configures plain RTP. Its RTCP has a socket of its own, one port above that of RTP where that is free, and goes to the port
@@ -534,7 +540,8 @@ impl SenderBuilder {
         )?;
         let controls = machine.controls();
         runtime.add(machine, vec![socket])?;
-        Ok(Ends { controls, overhead: PacketOverhead::NONE, media_clock: None, resource: None })
+        let overhead = PacketOverhead::NONE;
+        Ok(Ends { controls, overhead, media_clock: None, resource: None, has_sound: false })
     }
 }
 
@@ -552,6 +559,7 @@ struct Ends {
     overhead: PacketOverhead,
     media_clock: Option<MediaClock>,
     resource: Option<WhipResource>,
+    has_sound: bool,
 }
 
 /// The receiver is none of this project.

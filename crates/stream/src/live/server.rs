@@ -1,10 +1,11 @@
 //! Publishing at a media server (WHIP).
 
 use super::identity::Identity;
+use super::input::SOUND;
 use crate::Error;
 use seaway_control::{StreamId, Subflow};
 use seaway_net::webrtc::{
-    Accepted, Published, Publisher, StreamNumbers, WhipClient, WhipError, WhipResource, WhipUrl,
+    Accepted, Published, Publisher, SoundNumbers, StreamNumbers, WhipClient, WhipError, WhipResource, WhipUrl,
 };
 use seaway_net::{Clock, Socket, Via, address_towards};
 use seaway_session::{SenderConfig, SourceId, TRANSPORT_SEQUENCE_ID, payload_type};
@@ -38,16 +39,19 @@ impl MediaServer {
         clock: Clock,
         socket: &Socket,
         identity: Identity,
+        has_sound: bool,
     ) -> Result<Publication, Error> {
         let unusable = |problem| Error::Publish(WhipError::Answer(problem));
-        let source = |repair| SourceId { stream: StreamId(0), subflow: Subflow(0), repair };
+        let ssrc = |stream, repair| SourceId { stream, subflow: Subflow(0), repair }.ssrc(identity.session);
+        let sound = SoundNumbers { ssrc: ssrc(SOUND, false), payload_type: payload_type::OPUS };
         let numbers = StreamNumbers {
-            ssrc: source(false).ssrc(identity.session),
-            repair_ssrc: source(true).ssrc(identity.session),
+            ssrc: ssrc(StreamId(0), false),
+            repair_ssrc: ssrc(StreamId(0), true),
             payload_type: payload_type::H264,
             retransmission: payload_type::retransmission(StreamId(0)),
             padding: payload_type::PADDING,
             transport_id: TRANSPORT_SEQUENCE_ID,
+            sound: has_sound.then_some(sound),
             cname: identity.cname(),
         };
         let client = WhipClient::new(&self.url, self.token.clone(), self.authorities.as_deref())?;
@@ -86,5 +90,8 @@ impl MediaServer {
 pub(super) fn limit_to(accepted: Accepted, config: &mut SenderConfig) {
     if !accepted.has_retransmissions() {
         (config.repair, config.adaptive) = (None, None);
+    }
+    if !accepted.has_sound() {
+        config.streams.truncate(usize::from(SOUND.0));
     }
 }

@@ -1,5 +1,6 @@
 //! The sound thread: blocks of a source at their time, as Opus.
 
+use super::browser::BrowserTrack;
 use super::cue::{Cue, Position};
 use super::event::SendEvent;
 use super::input::FrameInput;
@@ -36,6 +37,7 @@ pub(super) struct SoundCapture {
     pub(super) input: FrameInput,
     pub(super) cue: Cue,
     pub(super) stop: Arc<AtomicBool>,
+    pub(super) preview: Option<BrowserTrack>,
     pub(super) updates: Sender<SenderUpdate>,
 }
 
@@ -114,7 +116,9 @@ impl SoundCapture {
     fn send(&mut self, captured: Timestamp, block: &Block, measured: &mut Vec<i16>) -> Result<(), Error> {
         let packet = Bytes::copy_from_slice(self.encoder.encode(block)?);
         // What a decoder gives for this packet was captured so much earlier.
-        self.input.send_sound(captured - self.encoder.delay(), packet);
+        let captured = captured - self.encoder.delay();
+        self.preview.iter().for_each(|track| track.preview_sound(captured, &packet));
+        self.input.send_sound(captured, packet);
         measured.extend_from_slice(block);
         if measured.len() >= LEVEL * block.len() {
             // The application may have dropped its handle.

@@ -2,7 +2,7 @@
 
 use super::browser::BrowserTrack;
 use crate::Error;
-use crate::sink::{Displayed, Sink, is_mpeg_video};
+use crate::sink::{Displayed, Played, Sink, is_mpeg_video};
 use seaway_media::encoder::{Encoded, LiveEncoder, LiveEncoderConfig, VideoEncoder};
 use seaway_media::{FrameId, FrameRate};
 use seaway_session::FrameData;
@@ -41,6 +41,10 @@ impl Sink for TranscodedTrack {
     /// The receiver always decodes MPEG video.
     fn needs_pictures(&self) -> bool {
         false
+    }
+
+    fn on_sound(&mut self, played: &Played<'_>) -> Result<(), Error> {
+        self.track.on_sound(played)
     }
 
     fn on_frame(&mut self, displayed: &Displayed<'_>) -> Result<(), Error> {

@@ -1,19 +1,23 @@
 //! A media server that takes WHIP: one session, its packets counted behind a link of its own.
 
 use bytes::BytesMut;
-use rtc::interceptor::Registry;
+use rtc::interceptor::{Interceptor, Packet, Registry, Slot, StreamInfo, TaggedPacket};
 use rtc::peer_connection::configuration::interceptor_registry::register_default_interceptors;
-use rtc::peer_connection::configuration::media_engine::{MIME_TYPE_H264, MIME_TYPE_RTX, MediaEngine};
+use rtc::peer_connection::configuration::media_engine::{
+    MIME_TYPE_H264, MIME_TYPE_OPUS, MIME_TYPE_RTX, MediaEngine,
+};
 use rtc::peer_connection::message::{RTCMessage, TaggedRTCMessage};
 use rtc::peer_connection::sdp::RTCSessionDescription;
 use rtc::peer_connection::transport::{CandidateConfig, CandidateHostConfig, RTCIceCandidate};
 use rtc::peer_connection::{RTCPeerConnection, RTCPeerConnectionBuilder};
 use rtc::rtcp::payload_feedbacks::picture_loss_indication::PictureLossIndication;
+use rtc::rtcp::sender_report::SenderReport;
 use rtc::rtp;
 use rtc::rtp_transceiver::rtp_sender::{RTCRtpCodec, RTCRtpCodecParameters, RtpCodecKind};
 use rtc::sansio::Protocol;
+use rtc::shared::error::Error;
 use rtc::shared::{TaggedBytesMut, TransportContext, TransportProtocol};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -26,6 +30,8 @@ use std::time::{Duration, Instant};
 pub(crate) struct Manner {
     /// It takes retransmissions.
     pub(crate) has_rtx: bool,
+    /// It takes sound.
+    pub(crate) has_sound: bool,
     /// Its answer has the fingerprint of its certificate.
     pub(crate) has_own_fingerprint: bool,
 }
@@ -41,6 +47,10 @@ pub(crate) struct Shared {
     pub(crate) pictures: AtomicU64,
     pub(crate) key_pictures: AtomicU64,
     pub(crate) repaired: AtomicU64,
+    /// Packets of sound.
+    pub(crate) sound: AtomicU64,
+    /// By synchronisation source the instant of the last sender report, in the sender's clock (NTP).
+    pub(crate) reports: Mutex<BTreeMap<u32, u64>>,
     wants_key: AtomicBool,
     loses_one: AtomicBool,
     ends: AtomicBool,
@@ -74,7 +84,7 @@ impl MediaServerStub {
         self.shared.wants_key.store(true, Ordering::Relaxed);
     }
 
-    /// The next packet is lost.
+    /// The next packet of pictures is lost.
     pub(crate) fn lose_one(&self) {
         self.shared.loses_one.store(true, Ordering::Relaxed);
     }
@@ -163,6 +173,9 @@ struct Session {
     sequence: Option<u16>,
 }
 
+/// Payload type of sound: that of the offer, which an answer keeps.
+const OPUS: u8 = 111;
+
 /// What waits longer before the link is dropped.
 const QUEUE: Duration = Duration::from_millis(300);
 
@@ -177,7 +190,20 @@ impl Session {
         if manner.has_rtx {
             register(&mut media, MIME_TYPE_RTX, "apt=96", 97);
         }
+        if manner.has_sound {
+            let rtp_codec = RTCRtpCodec {
+                mime_type: MIME_TYPE_OPUS.to_owned(),
+                clock_rate: 48_000,
+                channels: 2,
+                sdp_fmtp_line: String::new(),
+                rtcp_feedback: vec![],
+            };
+            let opus = RTCRtpCodecParameters { rtp_codec, payload_type: OPUS };
+            media.register_codec(opus, RtpCodecKind::Audio).unwrap();
+        }
         let interceptors = register_default_interceptors(Registry::new(), &mut media).unwrap();
+        let reports = Reports { shared: shared.clone(), reads: VecDeque::new(), writes: VecDeque::new() };
+        let interceptors = interceptors.with(Slot::Custom(1), reports);
         let builder = RTCPeerConnectionBuilder::new().with_media_engine(media);
         let mut peer = builder.with_interceptor_registry(interceptors).build(now()).unwrap();
         peer.set_remote_description(now(), RTCSessionDescription::offer(offer).unwrap()).unwrap();
@@ -265,8 +291,12 @@ impl Session {
         }
         while self.peer.poll_event().is_some() {}
         while let Some(TaggedRTCMessage { message, .. }) = self.peer.poll_read() {
-            if let RTCMessage::RtpPacket(_, packet) = message {
-                self.count(&packet);
+            match message {
+                RTCMessage::RtpPacket(_, packet) if packet.header.payload_type == OPUS => {
+                    self.shared.sound.fetch_add(1, Ordering::Relaxed);
+                }
+                RTCMessage::RtpPacket(_, packet) => self.count(&packet),
+                _ => {}
             }
         }
     }
@@ -303,4 +333,49 @@ fn begins_key_frame(payload: &[u8]) -> bool {
         [header, ..] => header & 31 == 5,
         [] => false,
     }
+}
+
+/// Notes sender reports, which the library keeps; everything passes.
+struct Reports {
+    shared: Arc<Shared>,
+    reads: VecDeque<TaggedPacket>,
+    writes: VecDeque<TaggedPacket>,
+}
+
+impl Protocol<TaggedPacket, TaggedPacket, ()> for Reports {
+    type Rout = TaggedPacket;
+    type Wout = TaggedPacket;
+    type Eout = ();
+    type Error = Error;
+    type Time = Instant;
+
+    fn handle_read(&mut self, packet: TaggedPacket) -> Result<(), Error> {
+        if let Packet::Rtcp(packets) = &packet.message.packet {
+            let reports = packets.iter().filter_map(|packet| packet.as_any().downcast_ref::<SenderReport>());
+            let mut noted = self.shared.reports.lock().unwrap();
+            reports.for_each(|report| drop(noted.insert(report.ssrc, report.ntp_time)));
+        }
+        self.reads.push_back(packet);
+        Ok(())
+    }
+
+    fn poll_read(&mut self) -> Option<TaggedPacket> {
+        self.reads.pop_front()
+    }
+
+    fn handle_write(&mut self, packet: TaggedPacket) -> Result<(), Error> {
+        self.writes.push_back(packet);
+        Ok(())
+    }
+
+    fn poll_write(&mut self) -> Option<TaggedPacket> {
+        self.writes.pop_front()
+    }
+}
+
+impl Interceptor for Reports {
+    fn bind_local_stream(&mut self, _info: &StreamInfo) {}
+    fn unbind_local_stream(&mut self, _info: &StreamInfo) {}
+    fn bind_remote_stream(&mut self, _info: &StreamInfo) {}
+    fn unbind_remote_stream(&mut self, _info: &StreamInfo) {}
 }
