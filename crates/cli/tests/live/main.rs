@@ -19,6 +19,7 @@ mod keyed;
 mod lane;
 mod lanes;
 mod namespaces;
+mod nat;
 mod other_codecs;
 mod plain_rtp;
 mod player;
