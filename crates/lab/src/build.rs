@@ -18,7 +18,7 @@ use crate::tag::Tag;
 use crate::tcp_config;
 use seaway_control::ControlSpec;
 use seaway_link::{Link, LinkStatistics, Node, RandomStream};
-use seaway_media::clip::BIG_BUCK_BUNNY_MPEG2;
+use seaway_media::clip;
 use seaway_media::input::PictureSource;
 use seaway_media::shaped::ShapedClip;
 use seaway_session::SenderConfig;
@@ -223,7 +223,7 @@ fn needs_loss_notification(control: &ControlSpec) -> bool {
 fn shaped_clip(file: Option<&str>, method: ShaperMethod) -> Result<ShapedClip, seaway_media::Error> {
     match file {
         Some(file) => ShapedClip::open(Path::new(file), method.into()),
-        None => ShapedClip::new(BIG_BUCK_BUNNY_MPEG2, method.into()),
+        None => ShapedClip::new(clip::mpeg2()?, method.into()),
     }
 }
 

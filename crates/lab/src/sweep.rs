@@ -52,28 +52,33 @@ pub fn sweep_each(
     let cores = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let threads = threads.map_or_else(cores, NonZeroUsize::get).min(count);
     let (next, ends) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let work = || {
+        while !ends.load(Ordering::Relaxed) {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            if index >= count {
+                break;
+            }
+            let mut last = TimeDelta::ZERO;
+            let result = scenario(index).map_err(BuildError::new).and_then(|scenario| {
+                run(&scenario, options, &mut |now| {
+                    let passed = now - last;
+                    last = now;
+                    progress(passed)
+                })
+            });
+            let is_interrupted = result.as_ref().is_ok_and(|outcome| outcome.interrupted);
+            if done(index, result).is_break() || is_interrupted {
+                ends.store(true, Ordering::Relaxed);
+            }
+        }
+    };
+    // A browser has no threads.
+    if threads <= 1 {
+        return work();
+    }
     thread::scope(|scope| {
         for _ in 0..threads {
-            scope.spawn(|| {
-                while !ends.load(Ordering::Relaxed) {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    if index >= count {
-                        break;
-                    }
-                    let mut last = TimeDelta::ZERO;
-                    let result = scenario(index).map_err(BuildError::new).and_then(|scenario| {
-                        run(&scenario, options, &mut |now| {
-                            let passed = now - last;
-                            last = now;
-                            progress(passed)
-                        })
-                    });
-                    let is_interrupted = result.as_ref().is_ok_and(|outcome| outcome.interrupted);
-                    if done(index, result).is_break() || is_interrupted {
-                        ends.store(true, Ordering::Relaxed);
-                    }
-                }
-            });
+            scope.spawn(work);
         }
     });
 }

@@ -1,6 +1,6 @@
 //! A build without the H.264 library: no encoder or decoder can be made, so none of their methods can be called.
 
-use super::{Output, absent};
+use super::Output;
 use crate::picture::PlaneView;
 use crate::{Error, FrameRate, Picture};
 use std::ops::RangeInclusive;
@@ -53,4 +53,8 @@ impl Decoder {
     pub(crate) fn drain(&mut self, _: impl FnMut([PlaneView<'_>; 3])) {
         match *self {}
     }
+}
+
+fn absent() -> Error {
+    Error::Unsupported("this build has no H.264 codec".into())
 }

@@ -15,17 +15,7 @@ pub(crate) use decoder::Decoder;
 #[cfg(feature = "codec")]
 pub(crate) use encoder::Encoder;
 
-use crate::Error;
 use crate::picture::PlaneView;
-
-/// An error where there is no library.
-pub(crate) fn check() -> Result<(), Error> {
-    if cfg!(feature = "codec") { Ok(()) } else { Err(absent()) }
-}
-
-fn absent() -> Error {
-    Error::Unsupported("this build has no H.264 codec".into())
-}
 
 /// The output for one access unit.
 pub(crate) struct Output<'a> {

@@ -245,11 +245,9 @@ pub fn open_bytes(bytes: impl AsRef<[u8]> + Send + 'static) -> Result<Box<dyn Pi
 /// The bundled clip.
 ///
 /// # Errors
-/// Where the codec cannot be set up.
+/// In a build without it, or where the codec cannot be set up.
 pub fn bundled_clip() -> Result<Box<dyn PictureSource>, Error> {
-    // So that a build without the codec leaves out the clip too.
-    crate::codec::check()?;
-    open_bytes(crate::clip::BIG_BUCK_BUNNY)
+    open_bytes(crate::clip::mp4()?)
 }
 
 fn prefix(file: &mut (impl Read + Seek)) -> std::io::Result<Vec<u8>> {
