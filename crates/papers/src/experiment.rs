@@ -3,6 +3,7 @@
 use crate::interpretation::{Interpretation, Varied};
 use crate::results::Results;
 use crate::runner::{Failure, Runner, Stress};
+use crate::slider::Slider;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -46,6 +47,10 @@ pub struct Experiment {
     pub opposite: Opposite,
     /// The identity row that proves where it cannot hold; `None` where nothing does.
     pub limited_by: Option<&'static str>,
+    /// It shapes the bundled clip, which a build without the feature `codec` of the lab leaves out.
+    pub is_of_clip: bool,
+    /// What a reader may change in its figures.
+    pub slider: Option<Slider>,
 }
 
 /// What sort of row it is. Only what is measured counts; the others say how things are built.
@@ -106,6 +111,8 @@ impl Experiment {
         varies: &[],
         opposite: Opposite::None,
         limited_by: None,
+        is_of_clip: false,
+        slider: None,
     };
 
     /// `S000` of `S000-T1`.

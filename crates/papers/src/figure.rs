@@ -53,6 +53,27 @@ impl Figure {
         Plot { title: String::new(), width: 520.0, panel_height: 300.0, panels: vec![panel] }
     }
 
+    /// The figure with another over it: curves of the same name have one colour, and a single point is a ring.
+    pub fn plot_with(&self, over: &Self) -> Plot {
+        let both = Self { curves: [&self.curves[..], &over.curves[..]].concat(), ..self.clone() };
+        let mut plot = both.plot();
+        let own = self.curves.len();
+        for panel in &mut plot.panels {
+            let (Content::Curves(curves) | Content::Columns(curves)) = &mut panel.content else { continue };
+            for place in own..curves.len() {
+                let named = curves[..own].iter().position(|curve| curve.name == curves[place].name);
+                let curve = &mut curves[place];
+                curve.is_line = curve.points.len() > 1;
+                if let Some(named) = named {
+                    curve.colour = named;
+                    // One entry in the legend is enough.
+                    curve.name.clear();
+                }
+            }
+        }
+        plot
+    }
+
     /// All points with their intervals. Zero belongs to the axis upwards unless all values are far from it.
     fn ranges(&self) -> ((f64, f64), (f64, f64)) {
         if self.stacked {

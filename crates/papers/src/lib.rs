@@ -16,6 +16,7 @@ mod s001;
 mod s002;
 mod s003;
 mod s004;
+mod slider;
 mod tolerance;
 mod trace;
 
@@ -25,4 +26,5 @@ pub use figure::Figure;
 pub use interpretation::{Interpretation, Key, Varied};
 pub use results::{Check, Results};
 pub use runner::{Case, Failure, Progress, Runner, Stress};
+pub use slider::{Move, Slider};
 pub use tolerance::Tolerance;

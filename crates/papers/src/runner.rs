@@ -204,6 +204,20 @@ impl<'p> Runner<'p> {
         Ok(())
     }
 
+    /// Runs one of the cases that were collected. Returns how many are left.
+    pub(crate) fn run_one_planned(&mut self) -> Result<usize, Failure> {
+        let mut planned = self.planned.take().unwrap_or_default();
+        if let Some(case) = planned.pop_first() {
+            self.sweep(&[&case], case.series)?;
+        }
+        Ok(planned.len())
+    }
+
+    /// What is planned is run at once again.
+    pub(crate) fn end_plan(&mut self) {
+        self.planned = None;
+    }
+
     fn seeds_of(&self, case: &Case) -> impl Iterator<Item = u64> + use<> {
         let count = u64::from(case.seeds.unwrap_or(0)).max(self.seeds.len() as u64);
         let first = self.first;

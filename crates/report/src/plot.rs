@@ -103,6 +103,8 @@ const MOST_POINTS: usize = 500;
 const REDUCED: &str =
     "Curves of more than 500 points are drawn by the least and the greatest of neighbouring ones.";
 const NOTE: f64 = 18.0;
+/// Axes need so much with their labels.
+const LEAST_WIDTH: f64 = 230.0;
 /// About so many marks has a curve that is too long for a mark at each point, where it is printed.
 const MARKS: usize = 8;
 
@@ -152,11 +154,20 @@ impl Plot {
         self.document("", Look::Print)
     }
 
-    fn document(&self, style: &str, look: Look) -> String {
+    /// So wide in all, with the legend, as far as room is left for the axes.
+    pub fn fitted(self, width: f64) -> Self {
+        Self { width: (width - self.legend_width()).max(LEAST_WIDTH), ..self }
+    }
+
+    fn legend_width(&self) -> f64 {
         let names = self.panels.iter().flat_map(Panel::names).map(|name| name.chars().count());
-        let legend = names.max().filter(|longest| *longest > 0);
+        let longest = names.max().filter(|longest| *longest > 0);
+        longest.map_or(0.0, |longest| 34.0 + CHARACTER * longest as f64)
+    }
+
+    fn document(&self, style: &str, look: Look) -> String {
         let (left, right) = (LEFT, self.width - 8.0);
-        let width = self.width + legend.map_or(0.0, |longest| 34.0 + CHARACTER * longest as f64);
+        let width = self.width + self.legend_width();
         let first = if self.title.is_empty() { 0.0 } else { TITLE };
         let panels = first + self.panel_height * self.panels.len().max(1) as f64;
         let is_reduced = self.panels.iter().any(Panel::is_reduced);

@@ -223,6 +223,30 @@ pub fn counts_line(counts: &Counts) -> String {
     text
 }
 
+/// How far a row is that is made case by case.
+#[derive(Debug)]
+pub enum Step {
+    /// So many cases are known to be left.
+    Left(usize),
+    /// It is there.
+    Made(Box<Entry>),
+}
+
+/// Runs one of the cases that the row still needs, for a caller who shows how far it is. The runner keeps what was run.
+///
+/// # Errors
+/// Where it could not be run.
+pub fn step(row: &'static Experiment, runner: &mut Runner<'_>) -> Result<Step, Failure> {
+    runner.plan();
+    match Entry::of(row, runner) {
+        Err(Failure::Pending) => Ok(Step::Left(runner.run_one_planned()?)),
+        made => {
+            runner.end_plan();
+            Ok(Step::Made(Box::new(made?)))
+        }
+    }
+}
+
 /// Rows of a paper. What they need is collected first and run together, until no row needs more.
 fn made_together(
     rows: &[&'static Experiment],

@@ -281,15 +281,21 @@ pub(super) fn sizes(runner: &mut Runner<'_>) -> Result<Results, Failure> {
         let what = format!("from the step to the level before, {size} B");
         checks.push(Check::seeds(what, "s", reactions, any).reported());
     }
-    let curves = SIZES.iter().zip(&outcomes);
-    let curves = curves.map(|(size, outcomes)| figure::line(format!("{size} B"), rates(&outcomes[0])));
-    Ok(Results {
-        checks,
-        figures: over_time("Sending rate with several buffers, type I", "rate, packets/s", curves.collect()),
-        parameters: vec![("command", stepped(SIZES[0]).command())],
-        remarks: Vec::new(),
-        substitute: None,
-    })
+    let figures = rates_of(SIZES.iter().copied().zip(&outcomes));
+    let parameters = vec![("command", stepped(SIZES[0]).command())];
+    Ok(Results { checks, figures, parameters, ..Results::default() })
+}
+
+/// Rates over time by the size of the buffer, of the first seed.
+fn rates_of<'o>(outcomes: impl Iterator<Item = (u32, &'o Rc<[Outcome]>)>) -> Vec<Figure> {
+    let curves = outcomes.map(|(size, outcomes)| figure::line(format!("{size} B"), rates(&outcomes[0])));
+    over_time("Sending rate with several buffers, type I", "rate, packets/s", curves.collect())
+}
+
+pub(super) fn sizes_at(runner: &mut Runner<'_>, size: f64) -> Result<Vec<Figure>, Failure> {
+    let size = size as u32;
+    let outcomes = runner.run(&[stepped(size)])?;
+    Ok(rates_of([size].into_iter().zip(&outcomes)))
 }
 
 /// The testbed's rates with that control and buffer.
@@ -302,8 +308,19 @@ fn testbed(control: &str, buffer: u32) -> Case {
 
 pub(super) fn transfer(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     const BUFFERS: [u32; 4] = [4_096, 8_192, 16_384, 32_768];
-    let cases = BUFFERS.map(|size| testbed(TYPE_1, size));
-    let outcomes = runner.run(&cases)?;
+    let times = times_at(runner, &BUFFERS)?;
+    let means: Vec<f64> = times.iter().map(|(_, times)| mean(times)).collect();
+    let mut checks =
+        vec![Check::count("a larger buffer shortens it", pairs_that(&means, |a, b| b < a), 3, 3)];
+    checks.extend(times.iter().map(|(size, times)| {
+        Check::seeds(format!("time of 100 kB with {size} B"), "s", times, Tolerance::at_least(0.0)).reported()
+    }));
+    let parameters = vec![("command", testbed(TYPE_1, BUFFERS[0]).command())];
+    Ok(Results { checks, figures: vec![times_of(times)], parameters, ..Results::default() })
+}
+
+/// What a transfer takes with each of these buffers, s, one a seed.
+fn times_at(runner: &mut Runner<'_>, buffers: &[u32]) -> Result<Vec<(f64, Vec<f64>)>, Failure> {
     // Figure 7 names no file: 100 kB.
     let time = |outcome: &Outcome| {
         // What the buffer refuses has not been transferred.
@@ -319,32 +336,23 @@ pub(super) fn transfer(runner: &mut Runner<'_>) -> Result<Results, Failure> {
         });
         reached.map_or(f64::INFINITY, |((time, _), _)| time)
     };
-    let times: Vec<(f64, Vec<f64>)> = BUFFERS
-        .iter()
-        .zip(&outcomes)
-        .map(|(size, outcomes)| (f64::from(*size), each(outcomes, time)))
-        .collect();
-    let means: Vec<f64> = times.iter().map(|(_, times)| mean(times)).collect();
-    let mut checks =
-        vec![Check::count("a larger buffer shortens it", pairs_that(&means, |a, b| b < a), 3, 3)];
-    checks.extend(times.iter().map(|(size, times)| {
-        Check::seeds(format!("time of 100 kB with {size} B"), "s", times, Tolerance::at_least(0.0)).reported()
-    }));
-    let title = "Time of a transfer against the receiver's buffer".into();
-    let curves = vec![figure::of_seeds("100 kB", times)];
-    Ok(Results {
-        checks,
-        figures: vec![Figure {
-            title,
-            x: "receiver's buffer, B",
-            y: "time of the transfer, s",
-            curves,
-            ..Figure::default()
-        }],
-        parameters: vec![("command", cases[0].command())],
-        remarks: Vec::new(),
-        substitute: None,
-    })
+    let outcomes = runner.run(&buffers.iter().map(|&size| testbed(TYPE_1, size)).collect::<Vec<_>>())?;
+    let sizes = buffers.iter().copied().map(f64::from);
+    Ok(sizes.zip(outcomes.iter().map(|outcomes| each(outcomes, time))).collect())
+}
+
+fn times_of(times: Vec<(f64, Vec<f64>)>) -> Figure {
+    Figure {
+        title: "Time of a transfer against the receiver's buffer".into(),
+        x: "receiver's buffer, B",
+        y: "time of the transfer, s",
+        curves: vec![figure::of_seeds("100 kB", times)],
+        ..Figure::default()
+    }
+}
+
+pub(super) fn transfer_at(runner: &mut Runner<'_>, size: f64) -> Result<Vec<Figure>, Failure> {
+    Ok(vec![times_of(times_at(runner, &[size as u32])?)])
 }
 
 /// Time of a packet on the first link, and what is downloaded: packets (as [`super::arithmetic`]).

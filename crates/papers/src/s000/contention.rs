@@ -132,20 +132,20 @@ impl Losses {
 
 /// Losses at each number of flows, one a seed, for type I and TFRC.
 struct Sweep {
-    flows: [u32; 6],
+    flows: Vec<u32>,
     losses: [Vec<Vec<Losses>>; 2],
 }
 
 impl Sweep {
-    fn run(runner: &mut Runner<'_>, flows: [u32; 6]) -> Result<Self, Failure> {
-        let cases =
-            [TYPE_1, TFRC].map(|control| flows.map(|flows| case(control).set("flow.tcp.count", flows)));
+    fn run(runner: &mut Runner<'_>, flows: &[u32]) -> Result<Self, Failure> {
+        let at = |control| flows.iter().map(move |flows| case(control).set("flow.tcp.count", flows));
+        let cases = [TYPE_1, TFRC].map(|control| at(control).collect::<Vec<_>>());
         let mut outcomes = runner.run(&cases.concat())?.into_iter();
         let mut one = || -> Result<Vec<Vec<Losses>>, Failure> {
             let of = |outcomes: Rc<[Outcome]>| outcomes.iter().map(Losses::of).collect();
             outcomes.by_ref().take(flows.len()).map(of).collect()
         };
-        Ok(Self { flows, losses: [one()?, one()?] })
+        Ok(Self { flows: flows.to_vec(), losses: [one()?, one()?] })
     }
 
     fn values(&self, control: usize, of: fn(&Losses) -> f64) -> Vec<(f64, Vec<f64>)> {
@@ -166,6 +166,15 @@ impl Sweep {
         self.means(1, Losses::arrivals).iter().take_while(|rate| **rate > CONSUMPTION).count()
     }
 
+    fn overall(&self) -> Vec<Figure> {
+        self.figure("Overall loss against the number of TCP flows", "loss ratio", Losses::overall)
+    }
+
+    fn of_the_buffer(&self) -> Vec<Figure> {
+        let title = "Part of the losses that a full buffer caused";
+        self.figure(title, "part of the losses", Losses::of_the_buffer)
+    }
+
     fn figure(&self, title: &str, y: &'static str, of: fn(&Losses) -> f64) -> Vec<Figure> {
         let curves = ["type I", "TFRC"]
             .iter()
@@ -182,7 +191,7 @@ fn rising(values: &[f64]) -> usize {
 }
 
 pub(super) fn overall_loss(runner: &mut Runner<'_>) -> Result<Results, Failure> {
-    let sweep = Sweep::run(runner, FLOWS)?;
+    let sweep = Sweep::run(runner, &FLOWS)?;
     let rises = |control, of| rising(&sweep.means(control, of));
     let mut checks = vec![
         Check::count("type I: rises from point to point", rises(0, Losses::overall), 5, 5),
@@ -198,7 +207,7 @@ pub(super) fn overall_loss(runner: &mut Runner<'_>) -> Result<Results, Failure> 
     }
     Ok(Results {
         checks,
-        figures: sweep.figure("Overall loss against the number of TCP flows", "loss ratio", Losses::overall),
+        figures: sweep.overall(),
         parameters: vec![("command", case(TYPE_1).set("flow.tcp.count", FLOWS[0]).command())],
         remarks: vec![
             "The client's buffer is its socket: TFRC misses what is refused there, and slows down to what the player \
@@ -210,7 +219,7 @@ pub(super) fn overall_loss(runner: &mut Runner<'_>) -> Result<Results, Failure> 
 }
 
 pub(super) fn buffer_part(runner: &mut Runner<'_>) -> Result<Results, Failure> {
-    let sweep = Sweep::run(runner, FEW)?;
+    let sweep = Sweep::run(runner, &FEW)?;
     let judged = sweep.that_can_fill();
     let [one, other] = [0, 1].map(|control| sweep.means(control, Losses::of_the_buffer)[..judged].to_vec());
     let steps = judged.saturating_sub(1);
@@ -232,10 +241,9 @@ pub(super) fn buffer_part(runner: &mut Runner<'_>) -> Result<Results, Failure> {
         let what = format!("arrivals under TFRC beside {flows} flows");
         checks.push(Check::seeds(what, "packets/s", &values, Tolerance::at_least(0.0)).reported());
     }
-    let title = "Part of the losses that a full buffer caused";
     Ok(Results {
         checks,
-        figures: sweep.figure(title, "part of the losses", Losses::of_the_buffer),
+        figures: sweep.of_the_buffer(),
         parameters: vec![("command", case(TYPE_1).set("flow.tcp.count", FEW[0]).command())],
         remarks: vec![
             "Judged at the numbers of TCP flows at which more arrives under TFRC than the player takes (S000-I1)."
@@ -243,6 +251,14 @@ pub(super) fn buffer_part(runner: &mut Runner<'_>) -> Result<Results, Failure> {
         ],
         substitute: None,
     })
+}
+
+pub(super) fn overall_loss_at(runner: &mut Runner<'_>, flows: f64) -> Result<Vec<Figure>, Failure> {
+    Ok(Sweep::run(runner, &[flows as u32])?.overall())
+}
+
+pub(super) fn buffer_part_at(runner: &mut Runner<'_>, flows: f64) -> Result<Vec<Figure>, Failure> {
+    Ok(Sweep::run(runner, &[flows as u32])?.of_the_buffer())
 }
 
 /// What figures 13 and 15 leave for each other: at 2.4 times less than 8 packets a second nothing fills a buffer that

@@ -6,6 +6,7 @@ use crate::runner::{Case, Failure, Runner};
 use crate::tolerance::Tolerance;
 use crate::trace::{between, correlation, flow, mean, pairs_that, trace};
 use seaway_lab::Outcome;
+use std::rc::Rc;
 
 /// Table 1: error rate, round-trip time in ms, packets a second.
 const PRINTED: [(f64, f64, f64); 4] =
@@ -32,10 +33,7 @@ fn rtts(outcomes: &[Outcome]) -> Result<Vec<f64>, Failure> {
 }
 
 pub(super) fn table(runner: &mut Runner<'_>) -> Result<Results, Failure> {
-    let case = |errors| {
-        let case = Case::new("s000-testbed").set("flow.video.rate.max", "426.3 kbit/s").seeds(RUNS);
-        at_errors(case, errors)
-    };
+    let case = |errors| at_fast_server(errors).seeds(RUNS);
     let cases: Vec<Case> = [0.0].into_iter().chain(PRINTED.map(|row| row.0)).map(case).collect();
     let outcomes = runner.run(&cases)?;
     let clean = rtts(&outcomes[0])?;
@@ -59,37 +57,36 @@ pub(super) fn table(runner: &mut Runner<'_>) -> Result<Results, Failure> {
         );
         points.push((errors, ours));
     }
-    let curves = vec![
-        figure::of_seeds("ours", points),
-        figure::printed(PRINTED.map(|(errors, rtt, _)| (errors, rtt))),
-    ];
-    let title = "Round-trip time over the last hop".into();
-    Ok(Results {
-        checks,
-        figures: vec![Figure {
-            title,
-            x: "error rate of frames",
-            y: "round-trip time, ms",
-            curves,
-            ..Figure::default()
-        }],
-        parameters: vec![("command", cases[1].command())],
-        remarks: Vec::new(),
-        substitute: None,
-    })
+    let mut figure = round_trip_of(points);
+    figure.curves.push(figure::printed(PRINTED.map(|(errors, rtt, _)| (errors, rtt))));
+    let parameters = vec![("command", cases[1].command())];
+    Ok(Results { checks, figures: vec![figure], parameters, ..Results::default() })
+}
+
+/// The testbed with a server as fast as section 4.4 has it.
+fn at_fast_server(errors: f64) -> Case {
+    at_errors(Case::new("s000-testbed").set("flow.video.rate.max", "426.3 kbit/s"), errors)
+}
+
+fn round_trip_of(points: Vec<(f64, Vec<f64>)>) -> Figure {
+    Figure {
+        title: "Round-trip time over the last hop".into(),
+        x: "error rate of frames",
+        y: "round-trip time, ms",
+        curves: vec![figure::of_seeds("ours", points)],
+        ..Figure::default()
+    }
+}
+
+pub(super) fn table_at(runner: &mut Runner<'_>, errors: f64) -> Result<Vec<Figure>, Failure> {
+    let outcomes = runner.run(&[at_fast_server(errors)])?;
+    Ok(vec![round_trip_of(vec![(errors, rtts(&outcomes[0])?)])])
 }
 
 pub(super) fn packet_sizes(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     const SIZES: [u32; 6] = [200, 460, 720, 980, 1240, 1500];
-    let case = |from: &str, to: &str, size: u32| {
-        let case = Case::new("s000-testbed").set("flow.video.from", from).set("flow.video.to", to);
-        case.set("link.core.delay", "0 ms")
-            // Ten packets a second of any size.
-            .set("flow.video.control", format_args!("fixed(rate={} bit/s)", size * 80))
-            .set("flow.video.packet", format_args!("{size} B"))
-    };
-    let wired = SIZES.map(|size| case("server", "router", size));
-    let wireless = SIZES.map(|size| case("ap", "client", size));
+    let wired = SIZES.map(|size| probes(WIRED, size));
+    let wireless = SIZES.map(|size| probes(WIRELESS, size));
     let mut means = Vec::new();
     let mut spreads = Vec::new();
     for cases in [&wired, &wireless] {
@@ -118,36 +115,41 @@ pub(super) fn packet_sizes(runner: &mut Runner<'_>) -> Result<Results, Failure> 
         Check::value("spread (p99 - p50), wireless over wired", "", noisier, Tolerance::at_least(1.0)),
     ];
     let [wire, air] = [0, 1].map(|hop| means[hop].clone());
-    let curves = vec![figure::of_seeds("wired", wire), figure::of_seeds("wireless", air)];
-    let title = "Round-trip time against packet size, a single hop".into();
-    Ok(Results {
-        checks,
-        figures: vec![Figure {
-            title,
-            x: "size of a packet, B",
-            y: "round-trip time, ms",
-            curves,
-            ..Figure::default()
-        }],
-        parameters: vec![("wired", wired[0].command()), ("wireless", wireless[0].command())],
-        remarks: Vec::new(),
-        substitute: None,
-    })
+    let parameters = vec![("wired", wired[0].command()), ("wireless", wireless[0].command())];
+    Ok(Results { checks, figures: vec![hops_of(wire, air)], parameters, ..Results::default() })
+}
+
+/// The ends of a single hop.
+const WIRED: [&str; 2] = ["server", "router"];
+const WIRELESS: [&str; 2] = ["ap", "client"];
+
+/// Ten packets a second of that size, over one hop.
+fn probes([from, to]: [&str; 2], size: u32) -> Case {
+    let case = Case::new("s000-testbed").set("flow.video.from", from).set("flow.video.to", to);
+    case.set("link.core.delay", "0 ms")
+        .set("flow.video.control", format_args!("fixed(rate={} bit/s)", size * 80))
+        .set("flow.video.packet", format_args!("{size} B"))
+}
+
+fn hops_of(wire: Vec<(f64, Vec<f64>)>, air: Vec<(f64, Vec<f64>)>) -> Figure {
+    Figure {
+        title: "Round-trip time against packet size, a single hop".into(),
+        x: "size of a packet, B",
+        y: "round-trip time, ms",
+        curves: vec![figure::of_seeds("wired", wire), figure::of_seeds("wireless", air)],
+        ..Figure::default()
+    }
+}
+
+pub(super) fn packet_sizes_at(runner: &mut Runner<'_>, size: f64) -> Result<Vec<Figure>, Failure> {
+    let outcomes = runner.run(&[WIRED, WIRELESS].map(|hop| probes(hop, size as u32)))?;
+    let [wire, air] = [rtts(&outcomes[0])?, rtts(&outcomes[1])?];
+    Ok(vec![hops_of(vec![(size, wire)], vec![(size, air)])])
 }
 
 pub(super) fn window(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     const ERRORS: [f64; 5] = [0.0, 0.05, 0.1, 0.15, 0.2];
-    let cases = ERRORS.map(|errors| at_errors(Case::new("s000-tcp").with_series(), errors));
-    let outcomes = runner.run(&cases)?;
-    let window = |outcome: &Outcome| {
-        let window = trace(outcome, "download", "congestion_window");
-        mean(&between(&window, 10.0, 60.0))
-    };
-    let windows: Vec<(f64, Vec<f64>)> = ERRORS
-        .into_iter()
-        .zip(&outcomes)
-        .map(|(errors, outcomes)| (errors, outcomes.iter().map(window).collect()))
-        .collect();
+    let windows = windows_at(runner, &ERRORS)?;
     let means: Vec<f64> = windows.iter().map(|(_, windows)| mean(windows)).collect();
     let mut checks =
         vec![Check::count("shrinks from point to point", pairs_that(&means, |a, b| b < a), 4, 4)];
@@ -155,21 +157,38 @@ pub(super) fn window(runner: &mut Runner<'_>) -> Result<Results, Failure> {
         Check::seeds(format!("mean window at {errors}"), "packets", windows, Tolerance::at_least(0.0))
             .reported()
     }));
-    let curves = vec![figure::of_seeds("mean after 10 s", windows)];
-    let title = "TCP's congestion window against the error rate".into();
-    Ok(Results {
-        checks,
-        figures: vec![Figure {
-            title,
-            x: "error rate of frames",
-            y: "congestion window, packets",
-            curves,
-            ..Figure::default()
-        }],
-        parameters: vec![("command", cases[1].command())],
-        remarks: Vec::new(),
-        substitute: None,
-    })
+    let parameters = vec![("command", download(ERRORS[1]).command())];
+    Ok(Results { checks, figures: vec![windows_of(windows)], parameters, ..Results::default() })
+}
+
+/// TCP over the hop with these errors.
+fn download(errors: f64) -> Case {
+    at_errors(Case::new("s000-tcp").with_series(), errors)
+}
+
+/// The mean window after 10 s, one a seed, at each error rate.
+fn windows_at(runner: &mut Runner<'_>, errors: &[f64]) -> Result<Vec<(f64, Vec<f64>)>, Failure> {
+    let window = |outcome: &Outcome| {
+        let window = trace(outcome, "download", "congestion_window");
+        mean(&between(&window, 10.0, 60.0))
+    };
+    let outcomes = runner.run(&errors.iter().copied().map(download).collect::<Vec<_>>())?;
+    let of = |outcomes: &Rc<[Outcome]>| outcomes.iter().map(window).collect();
+    Ok(errors.iter().copied().zip(outcomes.iter().map(of)).collect())
+}
+
+fn windows_of(windows: Vec<(f64, Vec<f64>)>) -> Figure {
+    Figure {
+        title: "TCP's congestion window against the error rate".into(),
+        x: "error rate of frames",
+        y: "congestion window, packets",
+        curves: vec![figure::of_seeds("mean after 10 s", windows)],
+        ..Figure::default()
+    }
+}
+
+pub(super) fn window_at(runner: &mut Runner<'_>, errors: f64) -> Result<Vec<Figure>, Failure> {
+    Ok(vec![windows_of(windows_at(runner, &[errors])?)])
 }
 
 #[cfg(test)]

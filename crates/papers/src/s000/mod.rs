@@ -9,6 +9,7 @@ mod readings;
 use crate::experiment::Method::{Run, ShownBy};
 use crate::experiment::{Experiment, Kind, Opposite, Paper};
 use crate::interpretation::Varied;
+use crate::slider::{Move, Slider};
 use buffer::{TYPE_1, TYPE_2};
 
 /// What section 4.4 varies: the control, and the size of the buffer.
@@ -33,6 +34,22 @@ const BESIDE_TFRC: &[Varied] = &[
     },
     Varied { path: "flow.tcp.count", values: &[], printed: "the number of TCP flows" },
 ];
+
+/// The error rate of frames, which table 1 and figure 6 vary.
+const fn error_rate(at: Move) -> Option<Slider> {
+    Some(Slider { what: "error rate of frames", unit: "", range: (0.0, 0.3), step: 0.01, start: 0.08, at })
+}
+
+/// The size of the receiver's buffer, of which figures 7 and 12 have several.
+const fn buffer(at: Move) -> Option<Slider> {
+    let (range, step) = ((4_096.0, 65_536.0), 1_024.0);
+    Some(Slider { what: "receiver's buffer", unit: "B", range, step, start: 24_576.0, at })
+}
+
+/// The number of TCP flows, which figures 14 and 15 vary.
+const fn tcp_flows(at: Move) -> Option<Slider> {
+    Some(Slider { what: "TCP flows", unit: "", range: (1.0, 64.0), step: 1.0, start: 12.0, at })
+}
 
 /// A wrong model: nothing of type I.
 const AS_TYPE_2: Opposite = Opposite::Runs {
@@ -88,6 +105,14 @@ const ROWS: &[Experiment] = &[
             replace: &[],
             set: &[("s000-testbed", "link.core.rate", "500 kbit/s")],
         },
+        slider: Some(Slider {
+            what: "size of a packet",
+            unit: "B",
+            range: (100.0, 1_500.0),
+            step: 20.0,
+            start: 600.0,
+            at: last_hop::packet_sizes_at,
+        }),
         ..Experiment::SHOWN
     },
     Experiment {
@@ -157,6 +182,7 @@ const ROWS: &[Experiment] = &[
             replace: &[],
             set: &[("s000-tcp", "wlan.cell.frame_loss", "0")],
         },
+        slider: error_rate(last_hop::window_at),
         ..Experiment::SHOWN
     },
     Experiment {
@@ -179,6 +205,7 @@ const ROWS: &[Experiment] = &[
             replace: &[],
             set: &[("s000-testbed", "wlan.cell.frame_loss", "0")],
         },
+        slider: error_rate(last_hop::table_at),
         ..Experiment::SHOWN
     },
     Experiment {
@@ -201,6 +228,7 @@ const ROWS: &[Experiment] = &[
             replace: &[],
             set: &[("s000-testbed", "flow.video.receiver.buffer", "16384 B")],
         },
+        slider: buffer(buffer::transfer_at),
         ..Experiment::SHOWN
     },
     Experiment {
@@ -272,6 +300,7 @@ const ROWS: &[Experiment] = &[
             replace: &[],
             set: &[("s000-buffer", "flow.video.receiver.buffer", "16384 B")],
         },
+        slider: buffer(buffer::sizes_at),
         ..Experiment::SHOWN
     },
     Experiment {
@@ -302,6 +331,7 @@ const ROWS: &[Experiment] = &[
             replace: &[],
             set: &[("s000-crowd", "flow.tcp.count", "8")],
         },
+        slider: tcp_flows(contention::overall_loss_at),
         ..Experiment::SHOWN
     },
     Experiment {
@@ -313,6 +343,7 @@ const ROWS: &[Experiment] = &[
         method: Run(contention::buffer_part),
         varies: BESIDE_TFRC,
         opposite: AS_TFRC,
+        slider: tcp_flows(contention::buffer_part_at),
         ..Experiment::SHOWN
     },
     Experiment {

@@ -29,13 +29,21 @@ pub(super) const CTFRC: &str = "ctfrc(equation=simple, gamma=0.36)";
 pub(super) const OVERFILLS: &str = "fixed(rate=1.2 Mbit/s)";
 
 /// What a seed gave, for each error rate.
-struct Sweep(Vec<Rc<[Outcome]>>);
+struct Sweep {
+    error_rates: Vec<f64>,
+    outcomes: Vec<Rc<[Outcome]>>,
+}
 
 impl Sweep {
     fn run(runner: &mut Runner<'_>, control: &str) -> Result<Self, Failure> {
+        Self::over(runner, control, &ERROR_RATES)
+    }
+
+    fn over(runner: &mut Runner<'_>, control: &str, error_rates: &[f64]) -> Result<Self, Failure> {
         let case =
             |p: &f64| Case::new("s001").set("link.wireless.loss.rate", p).set("flow.video.control", control);
-        Ok(Self(runner.run(&ERROR_RATES.iter().map(case).collect::<Vec<_>>())?))
+        let outcomes = runner.run(&error_rates.iter().map(case).collect::<Vec<_>>())?;
+        Ok(Self { error_rates: error_rates.to_vec(), outcomes })
     }
 
     /// A number of the flow at each error rate, one a seed.
@@ -46,21 +54,45 @@ impl Sweep {
     ) -> Result<Vec<Vec<f64>>, Failure> {
         let one =
             |outcome: &Outcome| outcome.summary.flows.first().and_then(&get).ok_or(Failure::Absent(name));
-        self.0.iter().map(|outcomes| outcomes.iter().map(one).collect()).collect()
+        self.outcomes.iter().map(|outcomes| outcomes.iter().map(one).collect()).collect()
+    }
+
+    /// What arrives, kbit/s, as the paper draws it.
+    fn throughput(&self) -> Result<Vec<Vec<f64>>, Failure> {
+        self.of("received_bps", |flow| Some(flow.received_bps? / 1e3))
     }
 
     /// What arrives, as a part of what the hop lets through.
     fn utilisation(&self) -> Result<Vec<Vec<f64>>, Failure> {
         let mut rates = self.of("received_bps", |flow| flow.received_bps)?;
-        for (rates, p) in rates.iter_mut().zip(ERROR_RATES) {
+        for (rates, p) in rates.iter_mut().zip(&self.error_rates) {
             rates.iter_mut().for_each(|rate| *rate /= HOP * (1.0 - p));
         }
         Ok(rates)
     }
 
+    /// Values by error rate.
+    fn at(&self, values: Vec<Vec<f64>>) -> impl Iterator<Item = (f64, Vec<f64>)> {
+        self.error_rates.iter().copied().zip(values)
+    }
+
     /// Connections held at most; a flow that never opened a second has one.
     fn most_connections(&self) -> Result<Vec<Vec<f64>>, Failure> {
         self.of("subflows", |flow| Some(flow.subflows.map_or(1.0, |subflows| subflows.max)))
+    }
+
+    /// The mean over time of those that are held.
+    fn mean_connections(&self) -> Result<Vec<Vec<f64>>, Failure> {
+        self.of("subflows", |flow| Some(flow.subflows.map_or(1.0, |subflows| subflows.mean)))
+    }
+
+    fn loss(&self) -> Result<Vec<Vec<f64>>, Failure> {
+        self.of("loss_ratio", |flow| flow.loss_ratio)
+    }
+
+    /// ms.
+    fn round_trip_time(&self) -> Result<Vec<Vec<f64>>, Failure> {
+        self.of("path_rtt_ms", |flow| Some(flow.path_rtt_ms?.mean))
     }
 }
 
@@ -109,7 +141,7 @@ pub(super) fn goodput_limit(runner: &mut Runner<'_>) -> Result<Results, Failure>
 pub(super) fn connections(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let sweep = Sweep::run(runner, MULTFRC)?;
     let most = sweep.most_connections()?;
-    let held = sweep.of("subflows", |flow| Some(flow.subflows.map_or(1.0, |subflows| subflows.mean)))?;
+    let held = sweep.mean_connections()?;
     let mut checks: Vec<Check> = at(&most)
         .filter(|(p, _)| *p > 0.0)
         .map(|(p, values)| {
@@ -125,18 +157,29 @@ pub(super) fn connections(runner: &mut Runner<'_>) -> Result<Results, Failure> {
         Check::seeds(format!("connections over time at {p}"), "", &values, Tolerance::at_least(1.0))
             .reported()
     }));
-    let curves = vec![
-        figure::of_seeds("most held", at(&most)),
-        figure::of_seeds("mean over time", at(&held)),
+    let mut figure = connections_of(&sweep)?;
+    figure.curves.extend([
         figure::line("n_opt", ERROR_RATES[1..].iter().map(|&p| (p, optimum(p)))),
         figure::printed([(0.04, 4.0)]),
+    ]);
+    Ok(Results { checks, figures: vec![figure], parameters: parameters(MULTFRC), ..Results::default() })
+}
+
+fn connections_of(sweep: &Sweep) -> Result<Figure, Failure> {
+    let curves = vec![
+        figure::of_seeds("most held", sweep.at(sweep.most_connections()?)),
+        figure::of_seeds("mean over time", sweep.at(sweep.mean_connections()?)),
     ];
-    let figures = vec![figure("MULTFRC's connections", "connections", curves)];
-    Ok(Results { checks, figures, parameters: parameters(MULTFRC), remarks: Vec::new(), substitute: None })
+    Ok(figure("MULTFRC's connections", "connections", curves))
+}
+
+pub(super) fn connections_at(runner: &mut Runner<'_>, p: f64) -> Result<Vec<Figure>, Failure> {
+    Ok(vec![connections_of(&Sweep::over(runner, MULTFRC, &[p])?)?])
 }
 
 pub(super) fn end_to_end_loss(runner: &mut Runner<'_>) -> Result<Results, Failure> {
-    let loss = Sweep::run(runner, MULTFRC)?.of("loss_ratio", |flow| flow.loss_ratio)?;
+    let sweep = Sweep::run(runner, MULTFRC)?;
+    let loss = sweep.loss()?;
     let mut checks: Vec<Check> = at(&loss)
         .map(|(p, values)| {
             // The hop's own losses are random: three standard deviations of 100 000 packets lie below.
@@ -146,18 +189,24 @@ pub(super) fn end_to_end_loss(runner: &mut Runner<'_>) -> Result<Results, Failur
         .collect();
     let rises = loss.windows(2).filter(|pair| mean(&pair[1]) > mean(&pair[0])).count();
     checks.push(Check::count("rises from point to point", rises, 5, 5));
-    let curves = vec![
-        figure::of_seeds("end to end", at(&loss)),
-        figure::line("the hop's own", ERROR_RATES.map(|p| (p, p))),
-    ];
-    let figures = vec![figure("MULTFRC's end-to-end loss", "loss ratio", curves)];
-    Ok(Results { checks, figures, parameters: parameters(MULTFRC), remarks: Vec::new(), substitute: None })
+    let mut figure = loss_of(&sweep)?;
+    figure.curves.push(figure::line("the hop's own", ERROR_RATES.map(|p| (p, p))));
+    Ok(Results { checks, figures: vec![figure], parameters: parameters(MULTFRC), ..Results::default() })
+}
+
+fn loss_of(sweep: &Sweep) -> Result<Figure, Failure> {
+    let curves = vec![figure::of_seeds("end to end", sweep.at(sweep.loss()?))];
+    Ok(figure("MULTFRC's end-to-end loss", "loss ratio", curves))
+}
+
+pub(super) fn end_to_end_loss_at(runner: &mut Runner<'_>, p: f64) -> Result<Vec<Figure>, Failure> {
+    Ok(vec![loss_of(&Sweep::over(runner, MULTFRC, &[p])?)?])
 }
 
 pub(super) fn multfrc_throughput(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let sweep = Sweep::run(runner, MULTFRC)?;
     let utilisation = sweep.utilisation()?;
-    let held = sweep.of("subflows", |flow| Some(flow.subflows.map_or(1.0, |subflows| subflows.mean)))?;
+    let held = sweep.mean_connections()?;
     let carried = |p: f64, connections: f64| (connections / optimum(p)).min(1.0);
     let floor = |p: f64| carried(p, optimum(p).floor().max(1.0));
     let mut checks = vec![Check::seeds("utilisation at 0", "", &utilisation[0], Tolerance::about(1.0, 0.1))];
@@ -171,11 +220,11 @@ pub(super) fn multfrc_throughput(runner: &mut Runner<'_>) -> Result<Results, Fai
             .push(Check::seeds(what, "", &values, Tolerance::about(carried(p, mean(held)), 0.1)).reported());
     }
     let dip = (1..6).min_by(|&a, &b| mean(&utilisation[a]).total_cmp(&mean(&utilisation[b]))).unwrap_or(1);
-    let curves = vec![
-        figure::of_seeds("ours", in_kbps(&utilisation)),
+    let mut figure = multfrc_throughput_of(&sweep)?;
+    figure.curves.extend([
         figure::line("floor(n_opt)/n_opt", ERROR_RATES[1..].iter().map(|&p| (p, floor(p) * limit_kbps(p)))),
         figure::line("B_w (1 - p_w)", ERROR_RATES.map(|p| (p, limit_kbps(p)))),
-    ];
+    ]);
     let remarks = vec![format!(
         "The deepest dip is at {}, the paper's at 0.02. floor(n_opt)/n_opt is what a law carries that stops before any \
          queue. MULTFRC goes on until the mean queueing delay is above what it tolerates, so that more connections fit \
@@ -183,8 +232,22 @@ pub(super) fn multfrc_throughput(runner: &mut Runner<'_>) -> Result<Results, Fai
          connection, for a mean is never below the least.",
         ERROR_RATES[dip]
     )];
-    let figures = vec![figure("MULTFRC's throughput", "throughput, kbit/s", curves)];
-    Ok(Results { checks, figures, parameters: parameters(MULTFRC), remarks, substitute: None })
+    Ok(Results {
+        checks,
+        figures: vec![figure],
+        parameters: parameters(MULTFRC),
+        remarks,
+        ..Results::default()
+    })
+}
+
+fn multfrc_throughput_of(sweep: &Sweep) -> Result<Figure, Failure> {
+    let curves = vec![figure::of_seeds("ours", sweep.at(sweep.throughput()?))];
+    Ok(figure("MULTFRC's throughput", "throughput, kbit/s", curves))
+}
+
+pub(super) fn multfrc_throughput_at(runner: &mut Runner<'_>, p: f64) -> Result<Vec<Figure>, Failure> {
+    Ok(vec![multfrc_throughput_of(&Sweep::over(runner, MULTFRC, &[p])?)?])
 }
 
 /// What the hop lets through at most, kbit/s.
@@ -192,13 +255,9 @@ fn limit_kbps(p: f64) -> f64 {
     HOP * (1.0 - p) / 1e3
 }
 
-/// Utilisation as the paper draws it.
-fn in_kbps(utilisation: &[Vec<f64>]) -> impl Iterator<Item = (f64, Vec<f64>)> {
-    at(utilisation).map(|(p, values)| (p, values.iter().map(|value| value * limit_kbps(p)).collect()))
-}
-
 pub(super) fn ctfrc_round_trip(runner: &mut Runner<'_>) -> Result<Results, Failure> {
-    let rtt = Sweep::run(runner, CTFRC)?.of("path_rtt_ms", |flow| Some(flow.path_rtt_ms?.mean))?;
+    let sweep = Sweep::run(runner, CTFRC)?;
+    let rtt = sweep.round_trip_time()?;
     let lossy: Vec<f64> = rtt[1..].iter().map(|values| mean(values)).collect();
     let (least, most) =
         lossy.iter().fold((f64::MAX, 0.0_f64), |(least, most), &rtt| (least.min(rtt), most.max(rtt)));
@@ -209,21 +268,33 @@ pub(super) fn ctfrc_round_trip(runner: &mut Runner<'_>) -> Result<Results, Failu
             Check::seeds(format!("mean at {p}"), "ms", &values, Tolerance::at_most(1.3 * LEAST_RTT * 1e3));
         if p > 0.0 { check } else { check.reported() }
     }));
-    let curves = vec![
-        figure::of_seeds("mean", at(&rtt)),
-        figure::line("least", ERROR_RATES.map(|p| (p, LEAST_RTT * 1e3))),
-    ];
-    let figures = vec![figure("CTFRC's round-trip time", "round-trip time, ms", curves)];
+    let mut figure = round_trip_of(&sweep)?;
+    figure.curves.push(figure::line("least", ERROR_RATES.map(|p| (p, LEAST_RTT * 1e3))));
     let remarks = vec![
         "Without losses only the queue ends TFRC's growth: the point at 0 is reported and not checked."
             .to_owned(),
     ];
-    Ok(Results { checks, figures, parameters: parameters(CTFRC), remarks, substitute: None })
+    Ok(Results {
+        checks,
+        figures: vec![figure],
+        parameters: parameters(CTFRC),
+        remarks,
+        ..Results::default()
+    })
+}
+
+fn round_trip_of(sweep: &Sweep) -> Result<Figure, Failure> {
+    let curves = vec![figure::of_seeds("mean", sweep.at(sweep.round_trip_time()?))];
+    Ok(figure("CTFRC's round-trip time", "round-trip time, ms", curves))
+}
+
+pub(super) fn ctfrc_round_trip_at(runner: &mut Runner<'_>, p: f64) -> Result<Vec<Figure>, Failure> {
+    Ok(vec![round_trip_of(&Sweep::over(runner, CTFRC, &[p])?)?])
 }
 
 pub(super) fn ctfrc_throughput(runner: &mut Runner<'_>) -> Result<Results, Failure> {
-    let ctfrc = Sweep::run(runner, CTFRC)?.utilisation()?;
-    let multfrc = Sweep::run(runner, MULTFRC)?.utilisation()?;
+    let sweeps = [Sweep::run(runner, CTFRC)?, Sweep::run(runner, MULTFRC)?];
+    let [ctfrc, multfrc] = [sweeps[0].utilisation()?, sweeps[1].utilisation()?];
     let means = || ctfrc.iter().zip(&multfrc).map(|(ours, theirs)| (mean(ours), mean(theirs)));
     let above = means().filter(|(ours, theirs)| ours > theirs).count();
     let least = means().map(|(ours, theirs)| ours / theirs).fold(f64::INFINITY, f64::min);
@@ -235,18 +306,27 @@ pub(super) fn ctfrc_throughput(runner: &mut Runner<'_>) -> Result<Results, Failu
         Check::seeds(format!("CTFRC's utilisation at {p}"), "", &values, Tolerance::at_least(0.95))
     }));
     // A weak opponent proves nothing: MULTFRC must carry what its whole connections can, as in figure 4c.
-    for ((p, values), most) in at(&multfrc).zip(Sweep::run(runner, MULTFRC)?.most_connections()?).skip(1) {
+    for ((p, values), most) in at(&multfrc).zip(sweeps[1].most_connections()?).skip(1) {
         let floor = (optimum(p).floor().max(1.0) / optimum(p)).min(1.0);
         let what = format!("MULTFRC's utilisation at {p}, {:.1} connections at most", mean(&most));
         checks.push(Check::seeds(what, "", &values, Tolerance::at_least(floor - 0.1)));
     }
+    let mut figure = both_throughputs_of(&sweeps)?;
+    figure.curves.push(figure::line("B_w (1 - p_w)", ERROR_RATES.map(|p| (p, limit_kbps(p)))));
+    Ok(Results { checks, figures: vec![figure], parameters: parameters(CTFRC), ..Results::default() })
+}
+
+fn both_throughputs_of([ctfrc, multfrc]: &[Sweep; 2]) -> Result<Figure, Failure> {
     let curves = vec![
-        figure::of_seeds("CTFRC", in_kbps(&ctfrc)),
-        figure::of_seeds("MULTFRC", in_kbps(&multfrc)),
-        figure::line("B_w (1 - p_w)", ERROR_RATES.map(|p| (p, limit_kbps(p)))),
+        figure::of_seeds("CTFRC", ctfrc.at(ctfrc.throughput()?)),
+        figure::of_seeds("MULTFRC", multfrc.at(multfrc.throughput()?)),
     ];
-    let figures = vec![figure("CTFRC's throughput and MULTFRC's", "throughput, kbit/s", curves)];
-    Ok(Results { checks, figures, parameters: parameters(CTFRC), remarks: Vec::new(), substitute: None })
+    Ok(figure("CTFRC's throughput and MULTFRC's", "throughput, kbit/s", curves))
+}
+
+pub(super) fn ctfrc_throughput_at(runner: &mut Runner<'_>, p: f64) -> Result<Vec<Figure>, Failure> {
+    let sweeps = [Sweep::over(runner, CTFRC, &[p])?, Sweep::over(runner, MULTFRC, &[p])?];
+    Ok(vec![both_throughputs_of(&sweeps)?])
 }
 
 #[cfg(test)]

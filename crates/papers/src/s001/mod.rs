@@ -6,6 +6,7 @@ mod readings;
 use crate::experiment::Method::{Run, ShownBy};
 use crate::experiment::{Experiment, Kind, Opposite, Paper};
 use crate::interpretation::Varied;
+use crate::slider::{Move, Slider};
 use loss_sweep::{CTFRC, MULTFRC, OVERFILLS};
 
 /// What figure 4 varies.
@@ -13,6 +14,11 @@ const ERROR_RATE_OF_MULTFRC: &[Varied] = &[
     Varied { path: "link.wireless.loss.rate", values: &[], printed: "the error rate" },
     Varied { path: "flow.video.control", values: &[MULTFRC], printed: "figures 4 and 5: MULTFRC and CTFRC" },
 ];
+
+/// The error rate of the hop, which figures 4 and 5 vary.
+const fn error_rate(at: Move) -> Option<Slider> {
+    Some(Slider { what: "error rate of the hop", unit: "", range: (0.0, 0.1), step: 0.005, start: 0.025, at })
+}
 
 /// A wrong model: nothing is lost on the air.
 const NO_LOSS: Opposite = Opposite::Runs {
@@ -81,6 +87,7 @@ const ROWS: &[Experiment] = &[
         method: Run(loss_sweep::connections),
         varies: ERROR_RATE_OF_MULTFRC,
         opposite: ONE_CONNECTION,
+        slider: error_rate(loss_sweep::connections_at),
         ..Experiment::SHOWN
     },
     Experiment {
@@ -92,6 +99,7 @@ const ROWS: &[Experiment] = &[
         method: Run(loss_sweep::end_to_end_loss),
         varies: ERROR_RATE_OF_MULTFRC,
         opposite: NO_LOSS,
+        slider: error_rate(loss_sweep::end_to_end_loss_at),
         ..Experiment::SHOWN
     },
     Experiment {
@@ -103,6 +111,7 @@ const ROWS: &[Experiment] = &[
         method: Run(loss_sweep::multfrc_throughput),
         varies: ERROR_RATE_OF_MULTFRC,
         opposite: ONE_CONNECTION,
+        slider: error_rate(loss_sweep::multfrc_throughput_at),
         ..Experiment::SHOWN
     },
     Experiment {
@@ -125,6 +134,7 @@ const ROWS: &[Experiment] = &[
             replace: &[("gamma=0.36", "gamma=5")],
             set: &[],
         },
+        slider: error_rate(loss_sweep::ctfrc_round_trip_at),
         ..Experiment::SHOWN
     },
     Experiment {
@@ -147,6 +157,7 @@ const ROWS: &[Experiment] = &[
             replace: &[("ctfrc(", "ctfrc(max=1, ")],
             set: &[],
         },
+        slider: error_rate(loss_sweep::ctfrc_throughput_at),
         ..Experiment::SHOWN
     },
 ];

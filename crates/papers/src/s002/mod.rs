@@ -66,6 +66,7 @@ const ROWS: &[Experiment] = &[
             "rate-based shaping in the place of memoryless",
             shaping::by_picture_of_wrong_methods,
         ),
+        is_of_clip: true,
         ..Experiment::SHOWN
     },
     Experiment {
@@ -79,6 +80,7 @@ const ROWS: &[Experiment] = &[
             "rate-based shaping in the place of memoryless",
             shaping::by_rate_of_wrong_methods,
         ),
+        is_of_clip: true,
         ..Experiment::SHOWN
     },
     Experiment {

@@ -5,7 +5,7 @@ use crate::results::{Check, Results};
 use crate::runner::{Failure, Runner};
 use crate::tolerance::Tolerance;
 use crate::trace::mean;
-use seaway_media::clip::BIG_BUCK_BUNNY_MPEG2;
+use seaway_media::clip;
 use seaway_mpeg::decode::{Decoder, Frame};
 use seaway_mpeg::shape::{Config, Method, Shaper, Target};
 use seaway_quality::{Plane, psnr};
@@ -39,12 +39,10 @@ struct Clip {
 
 impl Clip {
     /// The paper's, where it was given, and the bundled one.
-    fn both(runner: &Runner<'_>) -> (Option<Self>, Self) {
+    fn both(runner: &Runner<'_>) -> Result<(Option<Self>, Self), Failure> {
         let of = |name, stream: Arc<[u8]>| Self { name, pictures: decode(&stream), stream };
-        (
-            runner.mobile().map(|stream| of("Mobile", stream)),
-            of("Big Buck Bunny", BIG_BUCK_BUNNY_MPEG2.into()),
-        )
+        let bundled = clip::mpeg2().map_err(|error| Failure::Scenario(error.to_string()))?;
+        Ok((runner.mobile().map(|stream| of("Mobile", stream)), of("Big Buck Bunny", bundled.into())))
     }
 
     /// Shaped by each of these, all at once.
@@ -109,7 +107,7 @@ fn judged(
     runner: &Runner<'_>,
     of: impl Fn(&Clip) -> Result<(Vec<Check>, Figure), Failure>,
 ) -> Result<Results, Failure> {
-    let (mobile, bundled) = Clip::both(runner);
+    let (mobile, bundled) = Clip::both(runner)?;
     let (mut checks, mut figures) = (Vec::new(), Vec::new());
     if let Some(mobile) = &mobile {
         let (judged, figure) = of(mobile)?;

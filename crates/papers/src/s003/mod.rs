@@ -8,12 +8,18 @@ mod video;
 use crate::experiment::Method::{Run, ShownBy};
 use crate::experiment::{Experiment, Kind, Opposite, Paper};
 use crate::interpretation::Varied;
+use crate::slider::{Move, Slider};
 
 /// What every table and figure varies.
 const CONNECTIONS_AND_FRAME_RATE: &[Varied] = &[
     Varied { path: "flow.video.count", values: &[], printed: "1 to 4 connections" },
     Varied { path: "flow.video.source.fps", values: &[], printed: "15 and 30 Hz" },
 ];
+
+/// The number of connections, which every table and figure varies.
+const fn connections(at: Move) -> Option<Slider> {
+    Some(Slider { what: "connections", unit: "", range: (1.0, 8.0), step: 1.0, start: 5.0, at })
+}
 
 /// A wrong model: connections change nothing.
 const ONE_CONNECTION: Opposite = Opposite::Runs {
@@ -78,6 +84,7 @@ const ROWS: &[Experiment] = &[
         method: Run(uplink::throughput_over_time),
         varies: CONNECTIONS_AND_FRAME_RATE,
         opposite: ONE_CONNECTION,
+        slider: connections(uplink::throughput_at),
         ..Experiment::SHOWN
     },
     Experiment {
@@ -89,6 +96,7 @@ const ROWS: &[Experiment] = &[
         method: Run(uplink::periods_and_rates),
         varies: CONNECTIONS_AND_FRAME_RATE,
         opposite: ONE_CONNECTION,
+        slider: connections(uplink::average_at),
         ..Experiment::SHOWN
     },
     Experiment {
@@ -100,6 +108,7 @@ const ROWS: &[Experiment] = &[
         method: Run(uplink::delays),
         varies: CONNECTIONS_AND_FRAME_RATE,
         opposite: ONE_CONNECTION,
+        slider: connections(uplink::delay_at),
         ..Experiment::SHOWN
     },
     Experiment {
@@ -111,6 +120,7 @@ const ROWS: &[Experiment] = &[
         method: Run(uplink::jitter),
         varies: CONNECTIONS_AND_FRAME_RATE,
         opposite: ONE_CONNECTION,
+        slider: connections(uplink::jitter_at),
         ..Experiment::SHOWN
     },
     Experiment {
@@ -123,6 +133,8 @@ const ROWS: &[Experiment] = &[
         varies: CONNECTIONS_AND_FRAME_RATE,
         opposite: ONE_CONNECTION,
         limited_by: Some("S003-I1"),
+        is_of_clip: false,
+        slider: connections(uplink::queue_15_at),
     },
     Experiment {
         id: "S003-F5",
@@ -138,6 +150,8 @@ const ROWS: &[Experiment] = &[
             set: &[("s003", "wimax.air.queue.packets", "5000")],
         },
         limited_by: Some("S003-I1"),
+        is_of_clip: false,
+        slider: connections(uplink::queue_30_at),
     },
     Experiment {
         id: "S003-T6",
@@ -148,6 +162,7 @@ const ROWS: &[Experiment] = &[
         method: Run(uplink::quality),
         varies: CONNECTIONS_AND_FRAME_RATE,
         opposite: ONE_CONNECTION,
+        slider: connections(uplink::quality_at),
         ..Experiment::SHOWN
     },
     Experiment {

@@ -149,6 +149,7 @@ fn beside_slow_cbr(case: Case) -> Case {
 /// All runs at a frame rate: by the number of connections, one a seed.
 struct Rate {
     fps: u32,
+    connections: Vec<usize>,
     runs: Vec<Vec<Run>>,
 }
 
@@ -158,12 +159,22 @@ impl Rate {
     }
 
     fn run_of(runner: &mut Runner<'_>, fps: u32, changed: fn(Case) -> Case) -> Result<Self, Failure> {
-        let outcomes = runner.run(&CONNECTIONS.map(|connections| changed(case(fps, connections))))?;
-        let of = |(outcomes, connections): (&std::rc::Rc<[Outcome]>, usize)| {
+        Self::over(runner, fps, &CONNECTIONS, changed)
+    }
+
+    fn over(
+        runner: &mut Runner<'_>,
+        fps: u32,
+        connections: &[usize],
+        changed: fn(Case) -> Case,
+    ) -> Result<Self, Failure> {
+        let cases: Vec<Case> = connections.iter().map(|&count| changed(case(fps, count))).collect();
+        let outcomes = runner.run(&cases)?;
+        let of = |(outcomes, &connections): (&std::rc::Rc<[Outcome]>, &usize)| {
             outcomes.iter().map(|outcome| Run::of(outcome, connections, fps)).collect()
         };
-        let runs: Result<_, Failure> = outcomes.iter().zip(CONNECTIONS).map(of).collect();
-        Ok(Self { fps, runs: runs? })
+        let runs: Result<_, Failure> = outcomes.iter().zip(connections).map(of).collect();
+        Ok(Self { fps, connections: connections.to_vec(), runs: runs? })
     }
 
     fn both(runner: &mut Runner<'_>) -> Result<[Self; 2], Failure> {
@@ -213,30 +224,92 @@ impl Rate {
         Check::count(format!("{what}, {} Hz", self.fps), pairs_that(&self.means(of), holds), 3, 3)
     }
 
-    /// By the number of connections, ours and the paper's.
-    fn figure(&self, title: &str, y: &'static str, printed: &[f64; 4], of: impl Fn(&Run) -> f64) -> Figure {
-        let at = |connections: usize| connections as f64;
-        let ours = CONNECTIONS.into_iter().map(at).zip(self.values(of));
-        let paper = CONNECTIONS.into_iter().map(at).zip(printed.iter().copied());
-        let curves = vec![figure::of_seeds("ours", ours), figure::printed(paper)];
-        Figure {
-            title: format!("{title}, {} Hz", self.fps),
-            x: "connections",
-            y,
-            curves,
-            ..Figure::default()
-        }
+    /// By the number of connections, of these runs.
+    fn figure(&self, Drawn { title, y, of, .. }: Drawn) -> Figure {
+        let at = self.connections.iter().map(|&connections| connections as f64);
+        let curves = vec![figure::of_seeds("ours", at.zip(self.values(of)))];
+        let title = format!("{title}, {} Hz", self.fps);
+        Figure { title, x: "connections", y, curves, ..Figure::default() }
+    }
+
+    /// The same, with the paper's values for 1 to 4 connections.
+    fn figure_beside(&self, printed: &[f64; 4], drawn: Drawn) -> Figure {
+        let mut figure = self.figure(drawn);
+        let at = CONNECTIONS.into_iter().map(|connections| connections as f64);
+        figure.curves.push(figure::printed(at.zip(printed.iter().copied())));
+        figure
     }
 
     /// Over time, one curve a number of connections, of the first seed.
     fn over_time(&self, title: &str, y: &'static str, of: impl Fn(&Run) -> Trace) -> Figure {
-        let curve = |(runs, connections): (&Vec<Run>, usize)| {
+        let curve = |(runs, connections): (&Vec<Run>, &usize)| {
             let points = of(&runs[0]).into_iter().filter(|(time, _)| *time <= 100.0);
             figure::line(format!("{connections}"), points)
         };
-        let curves = self.runs.iter().zip(CONNECTIONS).map(curve).collect();
+        let curves = self.runs.iter().zip(&self.connections).map(curve).collect();
         Figure { title: format!("{title}, {} Hz", self.fps), x: "time, s", y, curves, ..Figure::default() }
     }
+
+    fn throughputs(&self) -> Figure {
+        let seconds = |run: &Run| scaled(binned(&run.throughput, 1.0), 1e-3);
+        self.over_time("Throughput of all connections", "throughput, kbit/s", seconds)
+    }
+
+    fn queues(&self) -> Figure {
+        self.over_time("Queue of the station", "waiting, packets", |run| run.queue.clone())
+    }
+}
+
+/// A number of a run that a figure shows by connections.
+#[derive(Clone, Copy)]
+struct Drawn {
+    title: &'static str,
+    y: &'static str,
+    of: fn(&Run) -> f64,
+}
+
+const AVERAGE: Drawn = Drawn { title: "Average rate", y: "rate, kbit/s", of: |run| run.average };
+const DELAY: Drawn = Drawn { title: "Mean delay", y: "mean delay, ms", of: |run| run.delay };
+const JITTER: Drawn = Drawn { title: "Largest jitter", y: "jitter, ms", of: |run| run.jitter };
+const PSNR: Drawn = Drawn { title: "PSNR, substitute", y: "PSNR, dB", of: |run| run.psnr };
+
+/// What a figure shows at a number of connections of the reader's own.
+fn at(
+    runner: &mut Runner<'_>,
+    connections: f64,
+    rates: &[u32],
+    draw: impl Fn(&Rate) -> Figure,
+) -> Result<Vec<Figure>, Failure> {
+    let drawn = |&fps: &u32| Ok(draw(&Rate::over(runner, fps, &[connections as usize], |case| case)?));
+    rates.iter().map(drawn).collect()
+}
+
+pub(super) fn throughput_at(runner: &mut Runner<'_>, connections: f64) -> Result<Vec<Figure>, Failure> {
+    at(runner, connections, &FPS[..1], Rate::throughputs)
+}
+
+pub(super) fn average_at(runner: &mut Runner<'_>, connections: f64) -> Result<Vec<Figure>, Failure> {
+    at(runner, connections, &FPS, |rate| rate.figure(AVERAGE))
+}
+
+pub(super) fn delay_at(runner: &mut Runner<'_>, connections: f64) -> Result<Vec<Figure>, Failure> {
+    at(runner, connections, &FPS, |rate| rate.figure(DELAY))
+}
+
+pub(super) fn jitter_at(runner: &mut Runner<'_>, connections: f64) -> Result<Vec<Figure>, Failure> {
+    at(runner, connections, &FPS, |rate| rate.figure(JITTER))
+}
+
+pub(super) fn queue_15_at(runner: &mut Runner<'_>, connections: f64) -> Result<Vec<Figure>, Failure> {
+    at(runner, connections, &FPS[..1], Rate::queues)
+}
+
+pub(super) fn queue_30_at(runner: &mut Runner<'_>, connections: f64) -> Result<Vec<Figure>, Failure> {
+    at(runner, connections, &FPS[1..], Rate::queues)
+}
+
+pub(super) fn quality_at(runner: &mut Runner<'_>, connections: f64) -> Result<Vec<Figure>, Failure> {
+    at(runner, connections, &FPS, |rate| rate.figure(PSNR))
 }
 
 /// What was found at one frame rate.
@@ -269,9 +342,7 @@ pub(super) fn throughput_over_time(runner: &mut Runner<'_>) -> Result<Results, F
     checks.push(rate.monotone("the average grows", |run| run.average, |a, b| b > a));
     let what = "4 connections: mean of the second half over the largest rate";
     checks.push(Check::seeds(what, "", &restrained[3], Tolerance::at_most(0.9)));
-    let seconds = |run: &Run| scaled(binned(&run.throughput, 1.0), 1e-3);
-    let figures = vec![rate.over_time("Throughput of all connections", "throughput, kbit/s", seconds)];
-    Ok(of_rate(FPS[0], checks, figures))
+    Ok(of_rate(FPS[0], checks, vec![rate.throughputs()]))
 }
 
 pub(super) fn periods_and_rates(runner: &mut Runner<'_>) -> Result<Results, Failure> {
@@ -299,7 +370,7 @@ pub(super) fn periods_and_rates(runner: &mut Runner<'_>) -> Result<Results, Fail
         checks.extend(rate.checks("sending period", "s", &PERIODS[index], |run| run.period, tenth));
         checks.extend(reported(rate.checks("average", "kbit/s", &AVERAGES[index], |run| run.average, any)));
         checks.extend(reported(rate.checks("maximum", "kbit/s", &MAXIMA[index], |run| run.maximum, any)));
-        figures.push(rate.figure("Average rate", "rate, kbit/s", &AVERAGES[index], |run| run.average));
+        figures.push(rate.figure_beside(&AVERAGES[index], AVERAGE));
     }
     Ok(of_rate(FPS[0], checks, figures))
 }
@@ -318,7 +389,7 @@ pub(super) fn delays(runner: &mut Runner<'_>) -> Result<Results, Failure> {
             |run| run.longest,
             |_| Tolerance::at_most(210.0),
         ));
-        figures.push(rate.figure("Mean delay", "mean delay, ms", &DELAYS[index], |run| run.delay));
+        figures.push(rate.figure_beside(&DELAYS[index], DELAY));
     }
     let (beside, _) = runner.beside(|runner| {
         let rate = Rate::run_of(runner, FPS[0], beside_slow_cbr)?;
@@ -345,7 +416,7 @@ pub(super) fn jitter(runner: &mut Runner<'_>) -> Result<Results, Failure> {
         checks.extend(reported(rate.checks("largest jitter", "ms", &JITTERS[index], |run| run.jitter, any)));
         let swings = rate.checks("largest change either way", "ms", &[0.0; 4], |run| run.swing, any);
         checks.extend(reported(swings).into_iter().map(|check| Check { paper: None, ..check }));
-        figures.push(rate.figure("Largest jitter", "jitter, ms", &JITTERS[index], |run| run.jitter));
+        figures.push(rate.figure_beside(&JITTERS[index], JITTER));
     }
     let remarks = vec![
         "A rise is what the other connections put into the queue between two packets of one: nothing with one \
@@ -369,9 +440,8 @@ fn overflow(runner: &mut Runner<'_>, fps: u32, printed: [bool; 4]) -> Result<Res
         Ok((rate.overflows(printed, " beside CBR in bursts"), Vec::new()))
     })?;
     checks.extend(beside);
-    let figures = vec![rate.over_time("Queue of the station", "waiting, packets", |run| run.queue.clone())];
     let remarks = vec!["The queue is read every 0.1 s.".to_owned()];
-    Ok(Results { remarks, ..of_rate(fps, checks, figures) })
+    Ok(Results { remarks, ..of_rate(fps, checks, vec![rate.queues()]) })
 }
 
 pub(super) fn queue_15(runner: &mut Runner<'_>) -> Result<Results, Failure> {
@@ -394,7 +464,7 @@ pub(super) fn quality(runner: &mut Runner<'_>) -> Result<Results, Failure> {
             |run| run.psnr,
             |printed| Tolerance::about(printed, 3.0),
         ));
-        figures.push(rate.figure("PSNR, substitute", "PSNR, dB", &QUALITY[index], |run| run.psnr));
+        figures.push(rate.figure_beside(&QUALITY[index], PSNR));
     }
     let [slow, fast] = [rates[0].means(|run| run.psnr), rates[1].means(|run| run.psnr)];
     let below = slow.iter().zip(&fast).filter(|(slow, fast)| **fast <= **slow + 0.1).count();

@@ -157,6 +157,56 @@ fn slow_ramp(there: &[Outcome], at_5_m: &[Outcome]) -> Result<Vec<Check>, Failur
     ])
 }
 
+/// Packets of 500 B to stations at 30 and 51.7 m.
+fn of_500_b() -> Case {
+    each(case("s004-distance"), "packet", "500 B")
+}
+
+/// The same of a clip of 2 Mbit/s.
+fn clip_in_500_b() -> Case {
+    each(fixed(case("s004-distance"), OF_2000), "packet", "500 B")
+}
+
+/// With the far stations at a distance of the reader's own, m: the case's figures, and the pictures' rows where they are adapted.
+fn far_at(runner: &mut Runner<'_>, case: Case, metres: f64, adapts: bool) -> Result<Vec<Figure>, Failure> {
+    let case = case
+        .set("wlan.cell.station.sta0.at", format_args!("[\"{metres} m\", \"0 m\"]"))
+        .set("wlan.cell.station.sta3.at", format_args!("[\"0 m\", \"-{metres} m\"]"));
+    let outcomes = runner.run(&[case])?.remove(0);
+    let title = format!("Stations 0 and 3 at {metres} m");
+    let mut drawn = figures(&title, &outcomes[0]);
+    drawn.extend(adapts.then(|| resolutions(&title, &outcomes[0])));
+    Ok(drawn)
+}
+
+pub(super) fn starved_at(runner: &mut Runner<'_>, metres: f64) -> Result<Vec<Figure>, Failure> {
+    far_at(runner, case("s004-distance"), metres, false)
+}
+
+pub(super) fn small_packets_at(runner: &mut Runner<'_>, metres: f64) -> Result<Vec<Figure>, Failure> {
+    far_at(runner, of_500_b(), metres, false)
+}
+
+pub(super) fn adaptive_at(runner: &mut Runner<'_>, metres: f64) -> Result<Vec<Figure>, Failure> {
+    far_at(runner, case("s004-distance"), metres, true)
+}
+
+pub(super) fn late_upgrade_at(runner: &mut Runner<'_>, metres: f64) -> Result<Vec<Figure>, Failure> {
+    far_at(runner, of_500_b(), metres, true)
+}
+
+pub(super) fn larger_limit_at(runner: &mut Runner<'_>, metres: f64) -> Result<Vec<Figure>, Failure> {
+    far_at(runner, each(clip_in_500_b(), "rate.max", "4 Mbit/s"), metres, false)
+}
+
+pub(super) fn deficit_at(runner: &mut Runner<'_>, metres: f64) -> Result<Vec<Figure>, Failure> {
+    far_at(runner, fixed(case("s004-distance"), OF_1500), metres, false)
+}
+
+pub(super) fn wide_channel_at(runner: &mut Runner<'_>, metres: f64) -> Result<Vec<Figure>, Failure> {
+    far_at(runner, fixed(case("s004-80mhz"), OF_1500), metres, false)
+}
+
 pub(super) fn starved(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let cases = [case("s004-distance"), case("s004-best-case")];
     let outcomes = runner.run(&cases)?;
@@ -180,7 +230,7 @@ pub(super) fn starved(runner: &mut Runner<'_>) -> Result<Results, Failure> {
 }
 
 pub(super) fn small_packets(runner: &mut Runner<'_>) -> Result<Results, Failure> {
-    let cases = [each(case("s004-distance"), "packet", "500 B"), case("s004-distance")];
+    let cases = [of_500_b(), case("s004-distance")];
     let outcomes = runner.run(&cases)?;
     let [small, large] = [over(&outcomes[0], &FAR, delivered)?, over(&outcomes[1], &FAR, delivered)?];
     let more = small.iter().zip(&large).filter(|(small, large)| small > large).count();
@@ -284,7 +334,7 @@ pub(super) fn adaptive(runner: &mut Runner<'_>) -> Result<Results, Failure> {
 const FPS: f64 = 30.0;
 
 pub(super) fn late_upgrade(runner: &mut Runner<'_>) -> Result<Results, Failure> {
-    let case = each(case("s004-distance"), "packet", "500 B");
+    let case = of_500_b();
     let outcomes = runner.run(std::slice::from_ref(&case))?.remove(0);
     let quarter = |from: f64| {
         move |outcome: &Outcome, station: usize| {
@@ -317,7 +367,7 @@ pub(super) fn late_upgrade(runner: &mut Runner<'_>) -> Result<Results, Failure> 
 }
 
 pub(super) fn larger_limit(runner: &mut Runner<'_>) -> Result<Results, Failure> {
-    let small = each(fixed(case("s004-distance"), OF_2000), "packet", "500 B");
+    let small = clip_in_500_b();
     let cases = [each(small.clone(), "rate.max", "4 Mbit/s"), small];
     let outcomes = runner.run(&cases)?;
     let goodput = |outcome: &Outcome, station: usize| {

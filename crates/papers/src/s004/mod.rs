@@ -7,10 +7,16 @@ mod residual;
 use crate::experiment::Method::{Run, ShownBy};
 use crate::experiment::{Experiment, Kind, Opposite, Paper};
 use crate::interpretation::Varied;
+use crate::slider::{Move, Slider};
 
 /// What figures 5 and 7 vary.
 const PACKETS_OF_500: &[Varied] =
     &[Varied { path: "flow.video-*.packet", values: &["500 B"], printed: "500 B" }];
+
+/// The distance of the far stations; the others stay where they are.
+const fn distance(at: Move) -> Option<Slider> {
+    Some(Slider { what: "stations 0 and 3 at", unit: "m", range: (5.0, 60.0), step: 0.5, start: 40.0, at })
+}
 
 /// A wrong model: distance changes nothing.
 const NO_FAR_STATION: Opposite = Opposite::Runs {
@@ -82,6 +88,7 @@ const ROWS: &[Experiment] = &[
         claim: "near at least 0.9 of 1500 at the end, far below 5 %; in 3 of 5 seeds the largest rate takes three times as long as at 5 m",
         method: Run(cell::starved),
         opposite: NO_FAR_STATION,
+        slider: distance(cell::starved_at),
         ..Experiment::SHOWN
     },
     Experiment {
@@ -97,6 +104,7 @@ const ROWS: &[Experiment] = &[
             replace: &[("500 B", "1000 B")],
             set: &[],
         },
+        slider: distance(cell::small_packets_at),
         ..Experiment::SHOWN
     },
     Experiment {
@@ -107,6 +115,7 @@ const ROWS: &[Experiment] = &[
         claim: "every station receives something in every 10 s; near at most half of 1500, mostly at 90 to 240 rows; far receive at most a fifth",
         method: Run(cell::adaptive),
         opposite: NO_FAR_STATION,
+        slider: distance(cell::adaptive_at),
         ..Experiment::SHOWN
     },
     Experiment {
@@ -118,6 +127,7 @@ const ROWS: &[Experiment] = &[
         method: Run(cell::late_upgrade),
         varies: PACKETS_OF_500,
         opposite: NO_FAR_STATION,
+        slider: distance(cell::late_upgrade_at),
         ..Experiment::SHOWN
     },
     Experiment {
@@ -144,6 +154,7 @@ const ROWS: &[Experiment] = &[
                 ("s004-distance", "wlan.cell.station.sta3.at", "[\"0 m\", \"-5 m\"]"),
             ],
         },
+        slider: distance(cell::larger_limit_at),
         ..Experiment::SHOWN
     },
     Experiment {
@@ -159,6 +170,7 @@ const ROWS: &[Experiment] = &[
             printed: "a clip of a fixed resolution",
         }],
         opposite: NO_FAR_STATION,
+        slider: distance(cell::deficit_at),
         ..Experiment::SHOWN
     },
     Experiment {
@@ -182,6 +194,7 @@ const ROWS: &[Experiment] = &[
                 ("s004-80mhz", "wlan.cell.station.sta3.at", "[\"0 m\", \"-5 m\"]"),
             ],
         },
+        slider: distance(cell::wide_channel_at),
         ..Experiment::SHOWN
     },
     Experiment {
@@ -225,6 +238,14 @@ const ROWS: &[Experiment] = &[
             replace: &[("tfrc(discriminate=zbs)", "nada")],
             set: &[],
         },
+        slider: Some(Slider {
+            what: "loss after retries",
+            unit: "",
+            range: (0.0, 0.2),
+            step: 0.005,
+            start: 0.07,
+            at: residual::conclusion_at,
+        }),
         ..Experiment::SHOWN
     },
 ];

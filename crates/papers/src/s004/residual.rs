@@ -7,6 +7,7 @@ use crate::runner::{Case, Failure, Runner};
 use crate::tolerance::Tolerance;
 use crate::trace::{flow, mean};
 use seaway_lab::Outcome;
+use seaway_report::plot::Curve;
 use seaway_report::summary::FlowSummary;
 
 /// Set directly, as S004-C1 asks: by distance the whole range lies within a metre.
@@ -26,6 +27,7 @@ fn case(control: &str, residual: f64) -> Case {
 
 /// What one control does at each residual loss, one value a seed: means over the stations.
 struct Sweep {
+    residual: Vec<f64>,
     /// Payload of frames that could be shown, kbit/s.
     delivered: Vec<Vec<f64>>,
     /// From capture to display, p95, ms.
@@ -35,8 +37,9 @@ struct Sweep {
 }
 
 impl Sweep {
-    fn run(runner: &mut Runner<'_>, control: &str) -> Result<Self, Failure> {
-        let outcomes = runner.run(&RESIDUAL.map(|residual| case(control, residual)))?;
+    fn run(runner: &mut Runner<'_>, control: &str, residual: &[f64]) -> Result<Self, Failure> {
+        let cases: Vec<Case> = residual.iter().map(|&residual| case(control, residual)).collect();
+        let outcomes = runner.run(&cases)?;
         let over = |name, of: fn(&FlowSummary) -> Option<f64>| -> Result<Vec<Vec<f64>>, Failure> {
             let one = |outcome: &Outcome| -> Result<f64, Failure> {
                 let station =
@@ -46,10 +49,15 @@ impl Sweep {
             outcomes.iter().map(|outcomes| outcomes.iter().map(one).collect()).collect()
         };
         Ok(Self {
+            residual: residual.to_vec(),
             delivered: over("goodput_bps", |flow| Some(flow.goodput_bps? / 1e3))?,
             delay: over("delay_ms", |flow| Some(flow.delay_ms?.p95))?,
             path: over("path_delay_ms", |flow| Some(flow.path_delay_ms?.p95))?,
         })
+    }
+
+    fn curve(&self, control: &str) -> Curve {
+        figure::of_seeds(control, self.residual.iter().copied().zip(self.delivered.clone()))
     }
 
     /// Of stations at all residual losses together, one a seed.
@@ -68,11 +76,11 @@ fn ratios(ours: &[f64], theirs: &[f64]) -> Vec<f64> {
 
 pub(super) fn conclusion(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     let any = Tolerance::at_least(0.0);
-    let ours = Sweep::run(runner, OURS)?;
+    let ours = Sweep::run(runner, OURS, &RESIDUAL)?;
     let mut checks = Vec::new();
-    let mut curves = vec![figure::of_seeds(OURS, RESIDUAL.into_iter().zip(ours.delivered.clone()))];
+    let mut curves = vec![ours.curve(OURS)];
     for control in NADA {
-        let nada = Sweep::run(runner, control)?;
+        let nada = Sweep::run(runner, control, &RESIDUAL)?;
         let ratio = ratios(&ours.together(), &nada.together());
         checks.push(Check::seeds(
             format!("delivered to stations with 1 to 10 %, over {control}"),
@@ -89,23 +97,22 @@ pub(super) fn conclusion(runner: &mut Runner<'_>) -> Result<Results, Failure> {
             checks.push(Check::seeds(format!("at {residual}, over {control}"), "", &ratio, any).reported());
         }
         checks.extend(reported(control, &nada));
-        curves.push(figure::of_seeds(control, RESIDUAL.into_iter().zip(nada.delivered)));
+        curves.push(nada.curve(control));
     }
     checks.extend(reported(OURS, &ours));
     let (beside, _) = runner.beside(|runner| {
         let mut checks = Vec::new();
         for control in OTHERS {
-            let other = Sweep::run(runner, control)?;
+            let other = Sweep::run(runner, control, &RESIDUAL)?;
             let what = format!("delivered by {control}, all losses together");
             checks.push(Check::seeds(what, "kbit/s", &other.together(), any));
         }
         Ok((checks, Vec::new()))
     })?;
     checks.extend(beside);
-    let title = "Delivered to a station".to_owned();
     Ok(Results {
         checks,
-        figures: vec![Figure { title, x: "loss after retries", y: "delivered, kbit/s", curves, ..Figure::default() }],
+        figures: vec![delivered(curves)],
         parameters: vec![("command", case(OURS, RESIDUAL[1]).command())],
         remarks: vec![
             "At 1 % NADA itself has nearly its largest rate, so that no control can deliver half as much again there; the \
@@ -116,6 +123,17 @@ pub(super) fn conclusion(runner: &mut Runner<'_>) -> Result<Results, Failure> {
         ],
         substitute: None,
     })
+}
+
+fn delivered(curves: Vec<Curve>) -> Figure {
+    let title = "Delivered to a station".to_owned();
+    Figure { title, x: "loss after retries", y: "delivered, kbit/s", curves, ..Figure::default() }
+}
+
+pub(super) fn conclusion_at(runner: &mut Runner<'_>, residual: f64) -> Result<Vec<Figure>, Failure> {
+    let curve = |control| Ok(Sweep::run(runner, control, &[residual])?.curve(control));
+    let curves = [OURS, NADA[0], NADA[1]].into_iter().map(curve).collect::<Result<_, Failure>>()?;
+    Ok(vec![delivered(curves)])
 }
 
 fn reported(control: &str, sweep: &Sweep) -> Vec<Check> {
