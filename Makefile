@@ -111,7 +111,7 @@ notebooks:
 	target/notebooks-venv/bin/python -m pip install --quiet './python[notebooks]'
 	target/notebooks-venv/bin/python python/notebooks/run.py target/notebooks
 
-# The lab in a browser: one file without a server, target/playground/index.html. Its numbers are compared with the binary's.
+# The lab in a browser: files without a server, target/playground/index.html and papers.html. Their numbers are compared with the binary's.
 BROWSER := crates/cli/tests/live/browser
 WASM := target/wasm32-unknown-unknown/browser/seaway_web.wasm
 playground:
@@ -120,11 +120,13 @@ playground:
 		mkdir -p target/playground \
 		&& cargo build --locked --profile browser -p seaway-web --lib --target wasm32-unknown-unknown \
 		&& gzip -9 -n -c $(WASM) > target/playground/seaway.wasm.gz \
+		&& test "$$(wc -c < target/playground/seaway.wasm.gz)" -le 1500000 \
 		&& cargo build --locked -p seaway-cli -p seaway-web --bin seaway --example playground \
-		&& target/debug/examples/playground target/playground/seaway.wasm.gz target/playground/index.html \
+		&& target/debug/examples/playground target/playground/seaway.wasm.gz target/playground/index.html target/playground/papers.html \
 		&& node crates/web/tests/numbers.mjs target/playground/seaway.wasm.gz target/debug/seaway || exit 1; \
 		if command -v chromium >/dev/null && { test -d $(BROWSER)/node_modules/playwright-core || npm ci --silent --no-audit --no-fund --prefix $(BROWSER); }; then \
-			node $(BROWSER)/playground.mjs target/playground/index.html target/debug/seaway target/playground; \
+			node $(BROWSER)/playground.mjs target/playground/index.html target/debug/seaway target/playground \
+			&& node $(BROWSER)/papers.mjs target/playground/papers.html target/debug/seaway target/playground; \
 		else echo "playground: the page is NOT LOOKED AT, chromium or npm's playwright-core is missing"; fi; \
 	else echo "playground: SKIPPED, node or the target wasm32-unknown-unknown is missing"; fi
 

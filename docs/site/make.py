@@ -22,8 +22,11 @@ MARKDOWN = ".md"
 INDEX, SUMMARY = (name + MARKDOWN for name in ("index", "SUMMARY"))
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^(```.*?^```[ \t]*$)", re.M | re.S)
+# A figure of each paper that the page of live figures opens with.
+FIRST_FIGURES = {"s000": "F12", "s001": "F5b", "s002": "F7", "s003": "F3", "s004": "F4"}
 BESIDE = """
 [Playground](playground/index.html): controllers side by side in your browser ·
+[Papers](playground/papers.html): their figures, run in your browser ·
 [Scorecard](scorecard/index.html): every controller over the cases of RFC 8867 ·
 [API](api/seaway_control/index.html): the crates
 """
@@ -92,7 +95,8 @@ def playground_links(page):
     if not live:
         return ""
     entries = ", ".join(f"[{name}](../../playground/index.html#network={name}&controls=as-written,seaway)" for name in live)
-    return f"\nIts networks in the playground, also under other controllers: {entries}.\n"
+    figures = f"[live](../../playground/papers.html#figure={page.stem.upper()}-{FIRST_FIGURES[page.stem]})"
+    return f"\nIts figures {figures}. Its networks in the playground, also under other controllers: {entries}.\n"
 
 
 def rewritten(page, text, extra):
@@ -212,9 +216,10 @@ def main():
     write_source(source)
     subprocess.run([mdbook, "build", source, "--dest-dir", out], check=True)
     shutil.copytree(api, out / "api", ignore=shutil.ignore_patterns(".lock"))
-    for name, part in (("playground", playground), ("scorecard", scorecard)):
+    for name, part, pages in (("playground", playground, ["index", "papers"]), ("scorecard", scorecard, ["index"])):
         (out / name).mkdir()
-        shutil.copy(part / "index.html", out / name / "index.html")
+        for each in pages:
+            shutil.copy(part / f"{each}.html", out / name / f"{each}.html")
     count, pages = check(out)
     print(f"site: {pages} pages, {count} links lead somewhere; open {out}/index.html")
 

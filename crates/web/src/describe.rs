@@ -3,7 +3,7 @@
 use seaway_control::{ControllerInfo, Registry};
 use seaway_lab::compare::flow_metrics;
 use seaway_lab::library::{self, BundledScenario};
-use seaway_lab::scenario::{FlowKind, Link, Scenario};
+use seaway_lab::scenario::{Flow, FlowKind, Link, Scenario, SourceConfig};
 use seaway_link::{JitterConfig, LossConfig, QueueConfig};
 use seaway_report::Metric;
 use seaway_units::TimeDelta;
@@ -38,7 +38,7 @@ impl Listing {
         let control = |info: &ControllerInfo| ListedControl { name: info.name, source: info.source };
         Self {
             seaway: seaway_report::VERSION,
-            scenarios: library::entries().iter().map(ListedScenario::of).collect(),
+            scenarios: library::entries().iter().filter_map(ListedScenario::of).collect(),
             controls: Registry::builtin().controllers().iter().map(control).collect(),
             metrics: flow_metrics().collect(),
         }
@@ -46,10 +46,21 @@ impl Listing {
 }
 
 impl ListedScenario {
-    fn of(entry: &BundledScenario) -> Self {
-        let about = entry.parse(&[]).ok().and_then(|scenario| scenario.about).unwrap_or_default();
-        Self { name: entry.name, group: entry.group(), about, text: entry.text }
+    /// A scenario that runs without the bundled clip, which a page does not have.
+    fn of(entry: &BundledScenario) -> Option<Self> {
+        let scenario = entry.parse(&[]).ok().filter(|scenario| !scenario.flows.iter().any(is_of_clip))?;
+        let about = scenario.about.unwrap_or_default();
+        Some(Self { name: entry.name, group: entry.group(), about, text: entry.text })
     }
+}
+
+fn is_of_clip(flow: &Flow) -> bool {
+    let source = match &flow.kind {
+        FlowKind::Media(media) => Some(&media.source),
+        FlowKind::Window(window) => window.source.as_ref(),
+        FlowKind::Tcp(_) | FlowKind::Udp(_) => None,
+    };
+    matches!(source, Some(SourceConfig::Shaper { file: None, .. } | SourceConfig::Clip { file: None, .. }))
 }
 
 /// A scenario.
@@ -197,6 +208,8 @@ mod tests {
     fn the_listing_says_what_each_scenario_is() {
         let Listing { scenarios, controls, metrics, .. } = Listing::new();
         assert!(scenarios.iter().all(|scenario| !scenario.about.is_empty() && !scenario.group.is_empty()));
+        let names: Vec<_> = scenarios.iter().map(|scenario| scenario.name).collect();
+        assert!(names.contains(&"s002-bottleneck") && !names.contains(&"s002-shaper"));
         assert!(controls.iter().any(|control| control.name == "seaway") && metrics.len() > 5);
     }
 }

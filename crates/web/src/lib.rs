@@ -12,6 +12,7 @@
 
 mod abi;
 mod describe;
+mod papers;
 mod request;
 mod run;
 

@@ -1,7 +1,7 @@
 //! Requests and their answers.
 
 use crate::describe::{self, Listing};
-use crate::run;
+use crate::{papers, run};
 use seaway_lab::library;
 use seaway_lab::scenario::{Override, Scenario, Text};
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,14 @@ enum Request {
     Summary(Source),
     /// A run for a page: the numbers, time series and rate changes of one flow.
     Run { flow: String, source: Source },
+    /// The papers and those of their rows that are made by runs.
+    Papers,
+    /// Rows, as `seaway reproduce --json` prints them.
+    Reproduce { ids: Vec<String>, seeds: u16 },
+    /// Goes on with a row by one case: how many are left, or its numbers and figures.
+    Row { id: String, seeds: u16, width: f64 },
+    /// The figures of the row that was made last, with its slider at this value where there is one.
+    Figures { at: Option<f64>, width: f64 },
 }
 
 /// A scenario and its changes.
@@ -64,6 +72,10 @@ fn perform(request: &Request) -> Result<String, String> {
         Request::Describe(source) => text(&describe::Description::of(&source.scenario()?)),
         Request::Summary(source) => run::summary(&source.scenario()?),
         Request::Run { flow, source } => text(&run::of_flow(&source.scenario()?, flow)?),
+        Request::Papers => text(&papers::Listing::new()),
+        Request::Reproduce { ids, seeds } => papers::document(ids, *seeds),
+        Request::Row { id, seeds, width } => text(&papers::go_on(id, *seeds, *width)?),
+        Request::Figures { at, width } => text(&papers::figures(*at, *width)?),
     }
 }
 

@@ -1,7 +1,8 @@
 // The lab as WebAssembly gives the bytes that the binary prints: `node numbers.mjs MODULE BINARY`.
 //
 // Every scenario of the library runs in both, for twenty seconds where it lasts longer and may be cut, and two networks under
-// every controller. The page's own scripts drive the module, and no slider of theirs leads to a scenario that is refused.
+// every controller; so do the papers' rows with one seed. The page's own scripts drive the module, and no slider of theirs leads to
+// a scenario that is refused.
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -29,9 +30,8 @@ for (const name of CONTROLLED) {
   runs.push(...controls.map((control) => [name, [...SHORT, `flow.video.control=${control.name}`]]));
 }
 
-// The binary exits with 3 if an expectation of the scenario is missed.
-function native(name, set) {
-  const options = ["sim", name, "--json", "--no-timing", ...set.flatMap((change) => ["--set", change])];
+// The binary exits with 3 if an expectation of the scenario or a number of a paper is missed.
+function native(...options) {
   try {
     return execFileSync(binary, options, { encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "pipe"] });
   } catch (error) {
@@ -54,20 +54,34 @@ for (const { name } of scenarios) {
 }
 
 let differ = 0;
+// The first line in which the page's document is not the binary's.
+function compare(what, here, printed) {
+  if (here === printed) return;
+  differ += 1;
+  const lines = printed.split("\n");
+  const line = here.split("\n").findIndex((text, index) => text !== lines[index]);
+  console.error(`${what}: line ${line + 1}: ${here.split("\n")[line]}, the binary: ${lines[line]}`);
+}
+
 let events = 0;
 for (const [name, set] of runs) {
-  const printed = native(name, set);
-  const here = `${lab({ do: "summary", file: name, library: name, set })}\n`;
+  const printed = native("sim", name, "--json", "--no-timing", ...set.flatMap((change) => ["--set", change]));
   events += JSON.parse(printed).events;
-  if (here !== printed) {
-    differ += 1;
-    const lines = printed.split("\n");
-    const line = here.split("\n").findIndex((text, index) => text !== lines[index]);
-    console.error(`${name} ${set.join(" ")}: line ${line + 1}: ${here.split("\n")[line]}, the binary: ${lines[line]}`);
-  }
+  compare(`${name} ${set.join(" ")}`, `${lab({ do: "summary", file: name, library: name, set })}\n`, printed);
 }
-if (refused > 0 || differ > 0 || runs.length < 60 || events < 1e6) {
-  console.error(`playground: ${refused} sliders are refused, ${differ} of ${runs.length} runs differ, ${events} events`);
+
+let rows = 0;
+let sliders = 0;
+for (const paper of ask({ do: "papers" }).papers) {
+  const ids = paper.rows.map(({ id }) => id);
+  rows += ids.length;
+  const printed = native("reproduce", ...ids, "--seeds", "1", "--json");
+  compare(paper.id, `${lab({ do: "reproduce", ids, seeds: 1 })}\n`, printed);
+  sliders += paper.rows.filter(({ slider }) => slider).length;
+}
+
+if (refused > 0 || differ > 0 || runs.length < 60 || events < 1e6 || rows < 40 || sliders < 20) {
+  console.error(`playground: ${refused} sliders are refused, ${differ} documents differ, ${runs.length} runs, ${events} events, ${rows} rows of papers`);
   process.exit(1);
 }
-console.log(`playground: ${runs.length} runs give the binary's bytes, ${events} events`);
+console.log(`playground: ${runs.length} runs, ${events} events, and ${rows} rows of papers give the binary's bytes`);
