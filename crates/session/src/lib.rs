@@ -72,6 +72,7 @@ mod message;
 mod packetise;
 mod payload;
 mod receive;
+mod reordering;
 mod send;
 mod source_id;
 mod statistics;

@@ -409,6 +409,24 @@ fn reordering_is_no_loss() {
     assert!(sent.late * 20 < sent.sent.packets, "{sent:#?}");
 }
 
+/// Packets overtake one another by up to 60 ms, in place of one they overtake dozens. Once that is known, nothing is declared lost
+/// or requested for it.
+#[test]
+fn far_reordering_is_no_loss_either() {
+    for control in ["fixed", "scream", "gcc"] {
+        let mut run = run(control, reordering(ms(20), ms(60), 4), ideal(ms(20)));
+        run.until(at(5_000));
+        let (lost, requests) = (run.sender.statistics().lost, run.receiver.statistics().requests);
+        run.until(at(30_000));
+        let (sent, received) = (run.sender.statistics(), run.receiver.statistics());
+        assert!(received.reordered > 1000, "{control}: {received:#?}");
+        assert!(sent.lost - lost <= 2, "{control}: {lost}, then {sent:#?}");
+        assert!(received.requests - requests <= 2, "{control}: {requests}, then {received:#?}");
+        let rate = run.sender.controller().target().rate;
+        assert!(control == "fixed" || rate >= seaway_units::Bitrate::from_kbps(3500), "{control}: {rate}");
+    }
+}
+
 #[test]
 fn marks_come_back() {
     for feedback in [FeedbackFormat::Native, FeedbackFormat::Ccfb] {

@@ -2,6 +2,7 @@
 
 use super::sequence_log::SequenceLog;
 use super::steady_clock::ArrivalClock;
+use crate::reordering::ReorderingWindow;
 use crate::unwrap::nearest;
 use seaway_control::{Fate, PacketId, PacketReport, SentPacket, Subflow};
 use seaway_units::{DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
@@ -11,7 +12,7 @@ use std::collections::VecDeque;
 /// When a packet is declared lost for its age.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LossTimes {
-    /// This long after a later packet of its subflow was reported.
+    /// This long after a later packet of its subflow was reported; no reordering window is more than twice as wide.
     pub(super) reorder: TimeDelta,
     /// This long after it left, where no later packet was reported.
     pub(super) silence: TimeDelta,
@@ -31,7 +32,8 @@ impl LossTimes {
     }
 }
 
-/// Later packets of a subflow that must have arrived before one is declared lost at once (RFC 5348 section 5.1).
+/// Later packets of a subflow that must have arrived before one is declared lost: `docs/models/feedback-formats.md`, section "What
+/// counts as lost", rule 1.
 const LATER: usize = 3;
 /// Packets that are remembered at most.
 const CAPACITY: usize = 1 << 15;
@@ -90,6 +92,7 @@ struct SubflowLog {
     received: [Option<u64>; LATER],
     /// When the highest of them was reported.
     reported_at: Timestamp,
+    reordering: ReorderingWindow,
     /// No report will follow about packets before this one.
     resolved: PacketId,
 }
@@ -109,8 +112,14 @@ impl SubflowLog {
     fn new() -> Self {
         let log = SequenceLog::starting_at(0);
         let reported_at = Timestamp::ZERO;
-        let resolved = PacketId(0);
-        Self { log, cursor: 0, cursor_sent: None, received: [None; LATER], reported_at, resolved }
+        let (reordering, resolved) = (ReorderingWindow::default(), PacketId(0));
+        let received = [None; LATER];
+        Self { log, cursor: 0, cursor_sent: None, received, reported_at, reordering, resolved }
+    }
+
+    /// For so long a packet that later ones overtook may still come.
+    fn window(&self, times: LossTimes) -> TimeDelta {
+        self.reordering.width(times.reorder * 2)
     }
 
     /// The next of the subflow left.
@@ -345,13 +354,34 @@ impl SendHistory {
         let was_outstanding = record.state == State::Outstanding;
         let fate = if was_outstanding { Fate::Received { at, ecn } } else { Fate::Late { at } };
         record.state = State::Received;
-        reports.push(record.report(fate));
-        let SentPacket { subflow, sequence, size, .. } = record.packet;
+        let report = record.report(fate);
+        reports.push(report);
+        let SentPacket { subflow, sequence, size, .. } = report.packet;
         if was_outstanding {
             self.flight -= size;
+        } else {
+            self.on_late(now, subflow, sequence, report.sent);
         }
         self.subflow(subflow).on_received(now, sequence);
         Match::New
+    }
+
+    /// A packet of `subflow` that left at `sent` was declared lost, and came: neither what had arrived until the last report nor the time
+    /// since then showed a loss.
+    fn on_late(&mut self, now: Timestamp, subflow: Subflow, sequence: u64, sent: Timestamp) {
+        let index = usize::from(subflow.0);
+        let Some(log) = self.subflows.get(index) else { return };
+        let behind = self.certain(log).map_or(TimeDelta::ZERO, |(_, certain)| certain - sent);
+        let overtaken = log.received[0].is_some_and(|newest| sequence < newest);
+        let waited = if overtaken { now - log.reported_at } else { TimeDelta::ZERO };
+        self.subflows[index].reordering.on_overtaken(behind.max(waited));
+    }
+
+    /// The newest packet of a subflow that enough later ones overtook, and when it left.
+    fn certain(&self, subflow: &SubflowLog) -> Option<(u64, Timestamp)> {
+        let [.., certain] = subflow.received;
+        let certain = certain?;
+        Some((certain, self.sent_at(subflow.log.get(certain)?)?))
     }
 
     /// The peer itself declared a packet lost.
@@ -375,22 +405,29 @@ impl SendHistory {
         if !self.detects_loss {
             return;
         }
-        for (index, subflow) in self.subflows.iter_mut().enumerate() {
+        for index in 0..self.subflows.len() {
             let times = times_of(index);
-            let [newest, .., certain] = subflow.received;
-            let reorder_over = subflow.reported_at + times.reorder <= now;
+            let certain = self.certain(&self.subflows[index]);
+            let subflow = &mut self.subflows[index];
+            let [newest, ..] = subflow.received;
+            let window = subflow.window(times);
+            let is_certain = |number: u64, sent: Timestamp| {
+                certain.is_some_and(|(certain, at)| number < certain && sent + window <= at)
+            };
+            let reorder_over = subflow.reported_at + times.reorder.max(window) <= now;
             let mut all_resolved = true;
             for (number, id) in subflow.log.since(subflow.cursor) {
                 let index = id.0.checked_sub(self.first).and_then(|index| usize::try_from(index).ok());
                 let Some(record) = index.and_then(|index| self.records.get_mut(index)) else { continue };
                 if record.state == State::Outstanding {
                     let overtaken = newest.is_some_and(|newest| number < newest);
-                    let lost = certain.is_some_and(|certain| number < certain)
+                    let lost = is_certain(number, record.sent)
                         || overtaken && reorder_over
                         || record.sent + times.silence <= now;
                     if lost {
                         record.state = State::Lost;
                         self.flight -= record.packet.size;
+                        subflow.reordering.on_loss();
                         reports.push(record.report(Fate::Lost));
                     } else if overtaken {
                         all_resolved = false;
@@ -430,7 +467,11 @@ impl SendHistory {
             let times = times_of(index);
             let silence = subflow.cursor_sent? + times.silence;
             let overtaken = subflow.received[0].is_some_and(|newest| subflow.cursor < newest);
-            Some(if overtaken { silence.min(subflow.reported_at + times.reorder) } else { silence })
+            Some(if overtaken {
+                silence.min(subflow.reported_at + times.reorder.max(subflow.window(times)))
+            } else {
+                silence
+            })
         };
         self.subflows.iter().enumerate().filter_map(of_subflow).min()
     }
@@ -503,6 +544,26 @@ mod tests {
         assert!(history.is_received(PacketId(3)) && !history.is_received(PacketId(6)));
         assert_eq!(received(&mut history, at(1011), PacketId(3)), (Match::Duplicate, None));
         assert_eq!(received(&mut history, at(1011), PacketId(10)), (Match::Unknown, None));
+    }
+
+    /// A packet that was overtaken and came is no loss, nor is the next one that is overtaken as far.
+    #[test]
+    fn what_overtakes_is_waited_for() {
+        let mut history = SendHistory::new(true);
+        for millis in 0..50 {
+            send(&mut history, at(millis), 0);
+        }
+        let mut arrive = |now, ids: std::ops::RangeInclusive<u64>| {
+            for id in ids {
+                received(&mut history, at(now), PacketId(id));
+            }
+            lost(&mut history, at(now))
+        };
+        assert_eq!(arrive(50, 1..=20), [0]);
+        // The eighteenth of these is the third newest: 18 ms were needed, 22.5 are waited for.
+        assert!(arrive(60, 0..=0).is_empty());
+        assert!(arrive(70, 22..=45).is_empty(), "21 is overtaken by 22 ms");
+        assert_eq!(arrive(71, 46..=46), [21], "by 23 ms");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The NACK list: which missing packets are requested, and when (S002 section 5; RFC 4585 for the request).
 
 use crate::config::RepairRequests;
+use crate::reordering::ReorderingWindow;
 use crate::source_id::SourceId;
 use seaway_units::{TimeDelta, Timestamp};
 
@@ -15,6 +16,8 @@ pub(super) struct NackList {
     requests: RepairRequests,
     /// A gap is a loss once a number so far above it arrived.
     later: u64,
+    /// A gap is no loss before, whatever came since.
+    reordering: ReorderingWindow,
     /// By source and number.
     packets: Vec<MissingPacket>,
     /// When a packet was last given up.
@@ -25,6 +28,8 @@ pub(super) struct NackList {
 struct MissingPacket {
     source: SourceId,
     sequence: u64,
+    /// When the gap showed.
+    since: Timestamp,
     /// When it is taken for lost, or may be requested again.
     next: Timestamp,
     requests: u8,
@@ -45,7 +50,8 @@ pub(super) struct Found {
 
 impl NackList {
     pub(super) fn new(requests: RepairRequests) -> Self {
-        Self { requests, later: LATER, packets: Vec::new(), abandoned_at: None }
+        let reordering = ReorderingWindow::default();
+        Self { requests, later: LATER, reordering, packets: Vec::new(), abandoned_at: None }
     }
 
     /// A list that requests nothing and only distinguishes reordering from loss.
@@ -80,32 +86,56 @@ impl NackList {
         if self.packets.len() == CAPACITY {
             return false;
         }
-        let next = now + self.requests.reorder;
+        let next = now + self.requests.reorder.max(self.window());
+        let (since, requests) = (now, 0);
         let missing =
-            MissingPacket { source, sequence, next, requests: 0, deadline, answer: None, echo: None };
+            MissingPacket { source, sequence, since, next, requests, deadline, answer: None, echo: None };
         let place = self.packets.partition_point(|other| (other.source, other.sequence) < (source, sequence));
         self.packets.insert(place, missing);
         true
     }
 
+    /// For so long a gap is reordering, whatever came since. Time for a repair is left.
+    fn window(&self) -> TimeDelta {
+        self.reordering.width(self.requests.deadline / 4)
+    }
+
     /// A source got as far as `highest`: what is three behind is taken for lost.
     pub(super) fn on_arrival(&mut self, now: Timestamp, source: SourceId, highest: u64) {
+        let window = self.window();
         for missing in &mut self.packets {
             if missing.source == source
                 && missing.requests == 0
                 && missing.sequence.saturating_add(self.later) <= highest
             {
-                missing.next = missing.next.min(now);
+                missing.next = missing.next.min(now.max(missing.since + window));
             }
         }
     }
 
-    /// A packet came after all, by itself or by retransmission.
+    /// A packet came after all by retransmission.
     pub(super) fn on_found(&mut self, source: SourceId, sequence: u64) -> Option<Found> {
+        let requested = self.take(source, sequence)?.requests > 0;
+        if requested {
+            self.reordering.on_loss();
+        }
+        Some(Found { requested })
+    }
+
+    /// A packet came after all by itself. True where it was on the list.
+    pub(super) fn on_overtaken(&mut self, now: Timestamp, source: SourceId, sequence: u64) -> bool {
+        let Some(missing) = self.take(source, sequence) else { return false };
+        if missing.requests > 0 {
+            self.reordering.on_overtaken(now - missing.since);
+        }
+        true
+    }
+
+    fn take(&mut self, source: SourceId, sequence: u64) -> Option<MissingPacket> {
         let key = (source, sequence);
         let index =
             self.packets.binary_search_by_key(&key, |missing| (missing.source, missing.sequence)).ok()?;
-        Some(Found { requested: self.packets.remove(index).requests > 0 })
+        Some(self.packets.remove(index))
     }
 
     /// Gives the packets to request now. A packet is requested only if it can be there in time, and dropped from the list
@@ -198,6 +228,25 @@ mod tests {
         assert_eq!(requested(&mut missing, 10, RTT), [6], "10 ms passed");
         assert_eq!(missing.on_found(SOURCE, 5), Some(Found { requested: true }));
         assert_eq!(missing.on_found(SOURCE, 5), None);
+    }
+
+    #[test]
+    fn a_request_for_what_was_only_overtaken_is_made_later_next_time() {
+        let mut missing = missing();
+        missing.on_gap(at(0), SOURCE, 5, at(500));
+        missing.on_arrival(at(3), SOURCE, 8);
+        assert_eq!(requested(&mut missing, 3, RTT), [5]);
+        assert!(missing.on_overtaken(at(32), SOURCE, 5) && !missing.on_overtaken(at(32), SOURCE, 5));
+        missing.on_gap(at(32), SOURCE, 15, at(532));
+        missing.on_arrival(at(36), SOURCE, 18);
+        assert!(requested(&mut missing, 71, RTT).is_empty());
+        assert_eq!(requested(&mut missing, 72, RTT), [15], "after 32 ms and a quarter more");
+        // A retransmission is no reordering: the window is narrower by a 64th.
+        assert_eq!(missing.on_found(SOURCE, 15), Some(Found { requested: true }));
+        missing.on_gap(at(100), SOURCE, 20, at(600));
+        missing.on_arrival(at(103), SOURCE, 23);
+        assert!(requested(&mut missing, 139, RTT).is_empty());
+        assert_eq!(requested(&mut missing, 140, RTT), [20]);
     }
 
     #[test]

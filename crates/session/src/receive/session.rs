@@ -452,7 +452,7 @@ impl Session {
     ) {
         statistics.missing += missing.end - missing.start;
         let list = &mut self.nack_list;
-        if list.on_found(source, sequence).is_some() {
+        if list.on_overtaken(at, source, sequence) {
             statistics.reordered += 1;
         }
         // A missing packet has the deadline of the packet behind it.
