@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Attacks a keyed session on loopback, and measures what its protection costs. Writes docs/results/security.md.
 
-Arguments: the binary, else target/release/seaway, and how many seconds a flood lasts, else 120. Ends with 1 where a bar was missed.
+Arguments: the binary, else target/release/seaway, and how many seconds a flood lasts, else 120. Then parts (handshake, cost, pauses, tab,
+floods): only these run, and nothing is written. Ends with 1 where a bar was missed.
 The tab that floods needs Chromium and what the page's test installs. Python's standard library only.
 """
 import json
@@ -313,11 +314,19 @@ def main():
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        for part in (handshake(binary, folder), cost(binary), pauses(binary), tab(binary), floods(binary, seconds, folder)):
-            for row in part:
+        parts = {
+            "handshake": lambda: handshake(binary, folder),
+            "cost": lambda: cost(binary),
+            "pauses": lambda: pauses(binary),
+            "tab": lambda: tab(binary),
+            "floods": lambda: floods(binary, seconds, folder),
+        }
+        for part in sys.argv[3:] or parts:
+            for row in parts[part]():
                 rows.append(row)
                 print(" | ".join(map(str, row)), flush=True)
-    write(binary, rows)
+    if not sys.argv[3:]:
+        write(binary, rows)
     sys.exit(0 if all(row[-1] for row in rows) else 1)
 
 
