@@ -23,7 +23,8 @@ class Controls {
     delete this.#inForce.network;
     this.settings(settings);
     this.#field("network").closest("label").hidden = networks.length === 0;
-    this.#form.hidden = false;
+    // A receiver has none.
+    this.#form.hidden = Object.keys(settings).length === 0;
   }
 
   // Shows the present settings, except in a field that the viewer is editing.

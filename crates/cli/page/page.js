@@ -14,8 +14,8 @@ const PANELS = [
   { title: "Round-trip time and queueing", height: 120, keys: ["rtt_ms", "queue_delay_ms"] },
   { title: "Loss", height: 100, keys: ["loss_ratio", "residual_loss_ratio"] },
   { title: "Playout buffer and delay", height: 120, keys: ["playout_buffer_ms", "delay_ms", "glass_to_glass_ms", "picture_age_ms"] },
-  { title: "Sound", optional: true, note: "its level", height: 80, keys: ["sound_level_dbfs"] },
-  { title: "Client's buffer", optional: true, note: "its level and the thresholds of the controller", height: 120, keys: ["buffer_bytes", "buffer_low_bytes", "buffer_high_bytes"] },
+  { title: "Sound", note: "its level", height: 80, range: [-60, 0], keys: ["sound_level_dbfs"] },
+  { title: "Client's buffer", note: "its level and the thresholds of the controller", height: 120, keys: ["buffer_bytes", "buffer_low_bytes", "buffer_high_bytes"] },
   { title: "Where the delay comes from", note: "the rest is the way", height: 120, keys: ["encoding_ms", "queueing_ms", "pacing_ms", "assembly_ms", "playout_ms", "decoding_ms"] },
   { title: "PSNR", note: "received against sent", height: 120, keys: ["psnr_db"] },
 ];
@@ -34,21 +34,24 @@ function build(metrics) {
   const valueOf = ({ key, factor = 1 }, sample) => (sample?.[key] == null ? null : sample[key] * factor);
   numbers = NUMBERS.map(metricOf).map((metric) => {
     const box = make("dd");
-    byId("numbers").append(make("div", {}, make("dt", { textContent: metric.label }), box));
+    // Until it has a value.
+    byId("numbers").append(make("div", { hidden: true }, make("dt", { textContent: metric.label }), box));
     const text = (value) => (typeof value === "string" ? value : quantity(valueOf(metric, { [metric.key]: value }), metric.unit));
     return [box, ({ [metric.key]: value }) => text(value)];
   });
-  charts = PANELS.map(({ keys, ...options }, panel) => {
+  charts = PANELS.map(({ keys, ...options }) => {
+    const pointsOf = (metric) => samples.map((sample) => [sample.time, valueOf(metric, sample)]).filter(([, value]) => value != null);
     const series = keys.map(metricOf).map((metric, index) => ({
       label: metric.label,
       kind: metric.key === "capacity_bps" ? "area" : "line",
       colour: metric.key === "capacity_bps" ? "--capacity" : colour(index),
-      points: () => samples.map((sample) => [sample.time, valueOf(metric, sample)]).filter(([, value]) => value != null),
+      points: () => pointsOf(metric),
       value: (time) => valueOf(metric, samples.findLast((sample) => sample.time <= time)),
-      isShown: () => true,
+      // Each end of a session has values of its own.
+      isShown: () => pointsOf(metric).length > 0,
     }));
     const unit = metricOf(keys[0]).unit;
-    const chart = new Chart(byId("plots"), { ...options, unit, series, over: drawMarks, last: panel === PANELS.length - 1 });
+    const chart = new Chart(byId("plots"), { ...options, unit, series, over: drawMarks });
     chart.canvas.addEventListener("pointermove", (event) => { pointer = chart.timeAt(event); redraw(); });
     chart.canvas.addEventListener("pointerleave", () => { pointer = null; redraw(); });
     return chart;
@@ -105,11 +108,11 @@ function drawMarks(context, chart) {
 function redraw() {
   const now = samples.at(-1)?.time;
   if (now == null) return;
+  const shown = charts.filter(({ series }) => series.some(({ isShown }) => isShown()));
   for (const chart of charts) {
-    // Not every session has such a buffer.
-    const isThere = !chart.optional || chart.series.some(({ points }) => points().length);
-    chart.canvas.parentElement.style.display = isThere ? "" : "none";
-    if (!isThere) continue;
+    chart.canvas.parentElement.style.display = shown.includes(chart) ? "" : "none";
+    if (!shown.includes(chart)) continue;
+    chart.last = chart === shown.at(-1);
     chart.draw([Math.max(0, now - SHOWN_S), Math.max(1, now)], pointer == null ? [] : [[pointer, "pointer"]]);
     chart.read(pointer ?? now);
   }
@@ -118,7 +121,9 @@ function redraw() {
 const on = {
   hello(message) {
     document.querySelector("h1").textContent = message.title;
-    byId("facts").replaceChildren(make("li", { textContent: `seed ${message.seed}` }));
+    // Of the network that is emulated here, if one is.
+    const facts = message.networks.length ? [`seed ${message.seed}`] : [];
+    byId("facts").replaceChildren(...facts.map((textContent) => make("li", { textContent })));
     byId("sent-figure").hidden = !message.pictures.includes("sent");
     byId("received-figure").hidden = !message.pictures.includes("received");
     if (!charts.length) build(message.metrics);
@@ -135,7 +140,10 @@ const on = {
     redraw();
     showSound(message);
     showLanes(message.lanes);
-    for (const [box, text] of numbers) box.textContent = text(message);
+    for (const [box, text] of numbers) {
+      box.textContent = text(message);
+      box.parentElement.hidden &&= ["", "–"].includes(box.textContent);
+    }
   },
   event(message) {
     if (message.kind === "stale" || message.kind === "fresh") byId("received-figure").classList.toggle("stale", message.kind === "stale");

@@ -132,7 +132,7 @@ function ticks(low, high, count) {
 
 // A canvas with curves over time, and their values at an instant beside it.
 //
-// Options: title, note, unit, height, last (with time labels), floor (the axis need not begin at zero), over (draws
+// Options: title, note, unit, height, last (with time labels), floor (the axis need not begin at zero), range (the ends of the axis), over (draws
 // more on the plot); series: { label, colour (a property of the style), kind: "line", "bars" or "area", points(): pairs of
 // time and value, value(time), isShown() }.
 class Chart {
@@ -234,6 +234,7 @@ class Chart {
 
   // An area far above the curves does not flatten them.
   #range(shown) {
+    if (this.range) return this.range;
     const most = (series) => series.flatMap(({ points }) => points).reduce((most, [, value]) => Math.max(most, value), 0);
     const curves = shown.filter(({ kind }) => kind !== "area");
     const area = most(shown.filter(({ kind }) => kind === "area"));

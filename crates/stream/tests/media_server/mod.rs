@@ -353,7 +353,7 @@ impl Protocol<TaggedPacket, TaggedPacket, ()> for Reports {
         if let Packet::Rtcp(packets) = &packet.message.packet {
             let reports = packets.iter().filter_map(|packet| packet.as_any().downcast_ref::<SenderReport>());
             let mut noted = self.shared.reports.lock().unwrap();
-            reports.for_each(|report| drop(noted.insert(report.ssrc, report.ntp_time)));
+            noted.extend(reports.map(|report| (report.ssrc, report.ntp_time)));
         }
         self.reads.push_back(packet);
         Ok(())

@@ -21,22 +21,33 @@ async function listen() {
   await page.getByRole("button", { name: "Listen" }).click();
   assert.ok(!await muted());
   // The beep comes once a second.
-  await page.waitForFunction(async () => (await window.inbound()).audio?.totalAudioEnergy > 1e-4);
-  // Both have had a sender report, by which the browser synchronises them; what it plays is of one instant, within 40 ms.
-  await page.waitForFunction(async () => {
-    const { audio, video } = await window.inbound();
-    const apart = audio.estimatedPlayoutTimestamp - video.estimatedPlayoutTimestamp;
-    window.apart = apart;
-    return Math.abs(apart) <= 40;
-  }, null, { polling: 200 }).catch(async (error) => {
-    throw new Error(`${await page.evaluate(() => window.apart)} ms apart: ${error.message}`);
-  });
-  console.log(`sound and picture are ${await page.evaluate(() => window.apart)} ms apart`);
+  await until(page, "sound", ({ audio }) => audio?.totalAudioEnergy > 1e-4);
+  // By the sender reports of both, the browser plays what is of one instant, within 40 ms.
+  const apart = ({ audio, video }) => audio?.estimatedPlayoutTimestamp - video?.estimatedPlayoutTimestamp;
+  const inStep = await until(page, "sound in step", (streams) => Math.abs(apart(streams)) <= 40);
+  // A receiver has no settings, and shows what it has values of.
+  const isReceiver = picture === "received";
+  assert.equal(await page.isVisible("#controls"), !isReceiver);
+  assert.equal(await page.getByRole("img", { name: "PSNR over time" }).isVisible(), false);
+  assert.equal(await page.getByRole("img", { name: "Round-trip time and queueing over time" }).isVisible(), !isReceiver);
+  assert.ok(await page.getByRole("img", { name: "Sound over time" }).isVisible());
+  console.log(`sound and picture are ${apart(inStep)} ms apart`);
   await page.screenshot({ path: `${folder}/sound.png`, fullPage: true });
   await page.getByRole("button", { name: "Mute" }).click();
   assert.ok(await muted());
   assert.deepEqual(problems, []);
   await page.close();
+}
+
+// The incoming streams, once they are so.
+async function until(page, what, isSo) {
+  const end = Date.now() + 60_000;
+  for (;;) {
+    const streams = await page.evaluate(() => window.inbound());
+    if (isSo(streams)) return streams;
+    assert.ok(Date.now() < end, `no ${what}: ${JSON.stringify(streams)}`);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
 }
 
 // Runs in the page: `inbound` gives what a browser knows of its incoming streams.
