@@ -14,6 +14,8 @@ impl ReorderingWindow {
     const MARGIN: f64 = 1.25;
     /// Fourteen losses take the margin, as the window of RFC 8985 lasts for sixteen recoveries.
     const NARROWED: f64 = 1.0 - 1.0 / 64.0;
+    /// A packet that is later than this was held back, not overtaken; a forged one is forgotten after as many losses.
+    const MOST: TimeDelta = TimeDelta::from_millis(500);
     /// What is narrower is none.
     const LEAST: TimeDelta = TimeDelta::from_millis(1);
 
@@ -25,7 +27,7 @@ impl ReorderingWindow {
 
     /// A packet was taken for lost and came: it was only overtaken, by this much.
     pub(crate) fn on_overtaken(&mut self, by: TimeDelta) {
-        self.width = self.width.max(by.mul_f64(Self::MARGIN));
+        self.width = self.width.max(by.mul_f64(Self::MARGIN).min(Self::MOST));
     }
 
     /// A packet is taken for lost.
@@ -51,7 +53,7 @@ mod tests {
         assert_eq!(window.width(most), ms(50), "what is wide enough stays");
         (0..14).for_each(|_| window.on_loss());
         assert!((39.9..40.2).contains(&window.width(most).as_millis_f64()), "{:?}", window.width(most));
-        window.on_overtaken(ms(1000));
+        window.on_overtaken(ms(3_600_000));
         assert_eq!(window.width(most), most, "bounded");
         (0..460).for_each(|_| window.on_loss());
         assert_eq!(window.width(most), TimeDelta::ZERO);
