@@ -46,6 +46,7 @@ impl Dscp {
     }
 
     /// The traffic class with these two bits of ECN.
+    #[cfg(any(target_os = "linux", test))]
     pub(crate) const fn traffic_class(self, ecn: u8) -> u8 {
         self.0 << 2 | ecn & 3
     }

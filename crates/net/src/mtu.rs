@@ -17,6 +17,7 @@ pub fn mtu_towards(peer: SocketAddr) -> Option<u64> {
     u64::try_from(getsockopt(&socket, sockopt::IpMtu).ok()?).ok()
 }
 
+/// Octets of the largest IP datagram that the route to a peer takes, which this system does not say.
 #[cfg(not(target_os = "linux"))]
 pub const fn mtu_towards(_: SocketAddr) -> Option<u64> {
     None
