@@ -3,7 +3,7 @@
 class Controls {
   #form = byId("controls");
   #reply = byId("reply");
-  #fields = { control: "control", network: "network", min: "limit-min", max: "limit-max" };
+  #fields = { control: "control", network: "network", min: "limit-min", max: "limit-max", latency: "latency" };
   #inForce = {};
   #send;
 
@@ -23,6 +23,7 @@ class Controls {
     delete this.#inForce.network;
     this.settings(settings);
     this.#field("network").closest("label").hidden = networks.length === 0;
+    this.#field("latency").closest("label").hidden = !("latency" in settings);
     // A receiver has none.
     this.#form.hidden = Object.keys(settings).length === 0;
   }
@@ -49,7 +50,7 @@ class Controls {
   #apply() {
     const changed = Object.keys(this.#fields)
       .map((name) => [name, this.#field(name).value.trim()])
-      .filter(([name, value]) => value !== this.#inForce[name]);
+      .filter(([name, value]) => value !== (this.#inForce[name] ?? ""));
     if (changed.length === 0) this.reply("nothing changed", false);
     else this.#send({ type: "set", settings: Object.fromEntries(changed) });
   }

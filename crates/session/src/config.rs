@@ -101,6 +101,14 @@ impl SenderConfig {
         self.picture_time = Some(latency / 3);
         self
     }
+
+    /// As [`within`](Self::within), whatever held before; repair follows.
+    pub(crate) fn change_latency(&mut self, latency: TimeDelta) {
+        let usual = QueueLimits::default().delay;
+        self.queue.delay = self.queue.delay.and(usual).map(|delay| delay.min(latency * 2));
+        self.picture_time = Some(latency / 3);
+        self.adaptive.iter_mut().for_each(|adaptive| adaptive.deadline = latency);
+    }
 }
 
 /// The description of a sender of plain RTP. Its packets carry the transport-wide sequence number and no other header extension,
@@ -316,6 +324,16 @@ pub enum Playout {
     },
     /// A buffer of bytes drained at a constant rate (S000 section 3).
     Bytes(ByteBufferConfig),
+}
+
+impl Playout {
+    /// The longest that a frame which is not whole is waited for; a buffer of bytes has none.
+    pub(crate) const fn set_max(&mut self, latency: TimeDelta) {
+        match self {
+            Self::Adaptive { max, .. } | Self::LowLatency { max } => *max = latency,
+            Self::Bytes(_) => {}
+        }
+    }
 }
 
 impl Default for Playout {

@@ -136,8 +136,9 @@ impl Demo {
             None => bundled_clip(),
         };
         let source = source.map_err(|error| Failure::input(&error))?;
-        let settings =
-            Settings::new(&arguments.control, limits, Some(&arguments.network)).with_buffer(buffer.is_some());
+        let settings = Settings::new(&arguments.control, limits, Some(&arguments.network))
+            .with_buffer(buffer.is_some())
+            .with_latency(arguments.repair.latency);
         let reporter = reporter(arguments, &scenario, &settings)?;
         let mut runtime = session::runtime(arguments.pcap.as_deref())?;
         let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));

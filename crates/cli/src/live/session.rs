@@ -353,7 +353,7 @@ impl Session {
         set_network: impl FnOnce(&str) -> Result<(), String>,
     ) -> Result<BTreeMap<&'static str, String>, String> {
         let Some(sender) = &self.sender else { return Err("nothing can be set here".into()) };
-        let what = settings.apply(wanted, sender, set_network)?;
+        let what = settings.apply(wanted, sender, self.receiver.as_ref(), set_network)?;
         if !what.is_empty() {
             self.events.push(messages::event(self.time(now), "setting", what));
         }

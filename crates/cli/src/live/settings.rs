@@ -1,9 +1,11 @@
 //! Settings that a viewer of the page can change.
 
 use super::client_buffer;
+use super::repair::check_latency;
 use seaway_control::{ControlSpec, Registry};
 use seaway_session::Limits;
-use seaway_stream::Sender;
+use seaway_stream::{Receiver, Sender};
+use seaway_units::TimeDelta;
 use std::collections::BTreeMap;
 
 /// The settings in force.
@@ -29,13 +31,19 @@ impl Settings {
         Self { has_buffer: Some(has_buffer), ..self }
     }
 
+    /// The latency can be changed too: both ends of the session are here.
+    pub(crate) fn with_latency(mut self, latency: TimeDelta) -> Self {
+        self.values.insert("latency", latency.to_string());
+        self
+    }
+
     /// Name and value of each.
     pub(crate) fn values(&self) -> &BTreeMap<&'static str, String> {
         &self.values
     }
 
-    /// Applies the settings of a viewer to `sender`; `set_network` replaces the network. Returns what was changed, in
-    /// words.
+    /// Applies the settings of a viewer to `sender`, and what concerns both ends to `receiver`; `set_network` replaces the network.
+    /// Returns what was changed, in words.
     ///
     /// # Errors
     /// Why a setting is refused, in words for the viewer.
@@ -43,10 +51,11 @@ impl Settings {
         &mut self,
         wanted: &BTreeMap<String, String>,
         sender: &Sender,
+        receiver: Option<&Receiver>,
         set_network: impl FnOnce(&str) -> Result<(), String>,
     ) -> Result<String, String> {
         let mut limits = self.limits;
-        let mut control = None;
+        let (mut control, mut latency) = (None, None::<TimeDelta>);
         for (name, value) in wanted {
             match name.as_str() {
                 "control" => {
@@ -61,6 +70,11 @@ impl Settings {
                 }
                 "min" => limits.min = value.parse().map_err(|error| format!("{error}"))?,
                 "max" => limits.max = value.parse().map_err(|error| format!("{error}"))?,
+                "latency" if self.values.contains_key("latency") => {
+                    let wanted = value.parse().map_err(|error| format!("{error}"))?;
+                    check_latency(wanted).map_err(|failure| failure.to_string())?;
+                    latency = Some(wanted);
+                }
                 "network" if self.values.contains_key("network") => {}
                 _ => return Err(format!("there is no setting {name}")),
             }
@@ -71,6 +85,10 @@ impl Settings {
         limits.start = limits.start.clamp(limits.min, limits.max);
         wanted.get("network").map_or(Ok(()), |network| set_network(network))?;
         control.into_iter().for_each(|control| sender.set_control(control));
+        if let Some(latency) = latency {
+            sender.set_latency(latency);
+            receiver.into_iter().for_each(|receiver| receiver.set_latency(latency));
+        }
         if limits != self.limits {
             self.limits = limits;
             sender.set_limits(limits);

@@ -23,7 +23,7 @@ pub(crate) struct Hello {
     pub controls: Vec<ControlName>,
     /// The networks one may switch to.
     pub networks: Vec<String>,
-    /// What is in force: `control`, `network`, `min`, `max`.
+    /// What is in force: `control`, `network`, `min`, `max`, `latency`.
     pub settings: BTreeMap<&'static str, String>,
 }
 

@@ -177,6 +177,17 @@ impl Receiver {
         }
     }
 
+    /// What is not whole so long after its earliest instant is given up from now on, as the playout's `max` and
+    /// [`RepairRequests::deadline`](crate::RepairRequests::deadline) have it from the start.
+    pub fn on_latency(&mut self, now: Timestamp, latency: TimeDelta) {
+        self.config.playout.set_max(latency);
+        self.config.repair.iter_mut().for_each(|repair| repair.deadline = latency);
+        if let Some(session) = &mut self.session {
+            session.on_latency(latency);
+        }
+        self.advance(now);
+    }
+
     /// Another sender takes over, as its driver knows from elsewhere: its description is accepted at once, as after a goodbye.
     pub fn on_sender_replaced(&mut self) {
         if self.session.as_mut().is_some_and(Session::on_bye) {

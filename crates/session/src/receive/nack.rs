@@ -75,6 +75,13 @@ impl NackList {
         self.requests.deadline
     }
 
+    /// Repairs may take so long from now on, where any are requested.
+    pub(super) fn set_deadline(&mut self, deadline: TimeDelta) {
+        if self.requests.repeats > 0 {
+            self.requests.deadline = deadline;
+        }
+    }
+
     /// A number was passed over. False where the list is full.
     pub(super) fn on_gap(
         &mut self,

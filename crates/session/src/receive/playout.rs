@@ -144,6 +144,13 @@ impl PlayoutClock {
         }
     }
 
+    /// The playout delay is at most this from now on.
+    pub(super) fn set_max(&mut self, max: TimeDelta) {
+        self.rule.max = max;
+        self.longest = max.max(LEAST_WAIT);
+        self.delay = self.delay.min(max);
+    }
+
     /// The present playout delay of whole frames.
     pub(super) fn delay(&self) -> TimeDelta {
         if self.rule.waits { self.delay } else { TimeDelta::ZERO }

@@ -178,6 +178,12 @@ impl Session {
         })
     }
 
+    /// What is not whole by then is given up from now on.
+    pub(super) fn on_latency(&mut self, latency: TimeDelta) {
+        self.nack_list.set_deadline(latency);
+        self.streams.iter_mut().for_each(|stream| stream.set_latency(latency));
+    }
+
     /// The session is of plain RTP.
     pub(super) fn is_plain(&self) -> bool {
         self.plain.is_some()

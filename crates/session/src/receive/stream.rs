@@ -66,6 +66,11 @@ impl ReceiveStream {
         }
     }
 
+    /// What is not whole so long after its earliest instant is given up.
+    pub(super) fn set_latency(&mut self, latency: TimeDelta) {
+        self.playout.set_max(latency);
+    }
+
     /// Its sender does not mark frames; `parameter_sets` stand before key frames that have none.
     pub(super) fn unmarked(mut self, parameter_sets: Bytes) -> Self {
         self.marks = Some(FrameMarks::new(self.description.format));

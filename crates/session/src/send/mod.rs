@@ -347,6 +347,16 @@ impl Sender {
         self.signal_limits(now);
     }
 
+    /// The receiver shows frames at most so long after the least delay of the path from now on: as
+    /// [`SenderConfig::within`] and [`AdaptiveRepair::deadline`](crate::AdaptiveRepair::deadline) have it from the start.
+    pub fn on_latency(&mut self, latency: TimeDelta) {
+        self.schedule.is_valid = false;
+        self.config.change_latency(latency);
+        self.scheduler.queue.set_delay(self.config.queue.delay);
+        self.repair.set_deadline(latency);
+        self.follow_shares();
+    }
+
     /// All that leaves, media, repair and probes together, stays below `most` from now on, whatever the controller and the limits
     /// allow; `None` ends that. For a [`CircuitBreaker`](crate::CircuitBreaker).
     pub fn on_rate_bound(&mut self, now: Timestamp, most: Option<Bitrate>) {

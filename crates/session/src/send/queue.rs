@@ -105,6 +105,11 @@ impl SendQueue {
         }
     }
 
+    /// Frames that waited longer are dropped from now on.
+    pub(super) const fn set_delay(&mut self, delay: Option<TimeDelta>) {
+        self.limits.delay = delay;
+    }
+
     /// The same for subflows that are lanes.
     pub(super) fn with_lanes(self, has_lanes: bool) -> Self {
         Self { has_lanes, ..self }

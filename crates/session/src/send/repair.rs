@@ -120,6 +120,11 @@ impl RepairPolicy {
         }
     }
 
+    /// What comes later than this is of no use from now on.
+    pub(super) fn set_deadline(&mut self, deadline: TimeDelta) {
+        self.adaptive.iter_mut().for_each(|adaptive| adaptive.deadline = deadline);
+    }
+
     /// How packets fared.
     pub(super) fn on_reports(&mut self, reports: &[PacketReport]) {
         if self.adaptive.is_some() {

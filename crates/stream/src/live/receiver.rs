@@ -371,6 +371,11 @@ impl Receiver {
         self.command(ReceiverCommand::RequestKeyFrame);
     }
 
+    /// Changes how late a frame is shown at most, as [`ReceiverBuilder::latency`] has it. A transport stream keeps its delay.
+    pub fn set_latency(&self, latency: TimeDelta) {
+        self.command(ReceiverCommand::Latency(latency));
+    }
+
     fn command(&self, command: ReceiverCommand) {
         // The session may have ended.
         let _ = self.commands.send(command);

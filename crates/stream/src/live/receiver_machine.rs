@@ -20,6 +20,8 @@ use std::sync::mpsc;
 pub(super) enum ReceiverCommand {
     /// Request a key frame from the sender.
     RequestKeyFrame,
+    /// Change how late a frame is shown at most.
+    Latency(TimeDelta),
     /// End the session.
     Close,
 }
@@ -341,6 +343,7 @@ impl Machine for ReceiverMachine {
         while let Ok(command) = self.commands.try_recv() {
             match command {
                 ReceiverCommand::RequestKeyFrame => self.receiver.on_picture_lost(now),
+                ReceiverCommand::Latency(latency) => self.receiver.on_latency(now, latency),
                 ReceiverCommand::Close => {
                     self.receiver.on_close(now);
                     self.end = Some(now + Self::CLOSING);

@@ -674,6 +674,11 @@ impl Sender {
         self.input.command(SenderCommand::Limits(limits));
     }
 
+    /// Changes how late the receiver shows a frame at most. What is coded already is thinned as before.
+    pub fn set_latency(&self, latency: TimeDelta) {
+        self.input.command(SenderCommand::Latency(latency));
+    }
+
     /// Changes the controller; [`SendEvent::ControlChanged`] or [`SendEvent::ControlRejected`] follows.
     pub fn set_control(&self, control: ControlSpec) {
         self.input.command(SenderCommand::Control(control));

@@ -31,6 +31,8 @@ pub(super) enum SenderCommand {
     Limits(Limits),
     /// The source uses this rate at most.
     SourceRate(Bitrate),
+    /// Change how late the receiver shows a frame at most.
+    Latency(TimeDelta),
     /// Change the controller.
     Control(ControlSpec),
     /// The source pauses or resumes.
@@ -373,6 +375,7 @@ impl SenderMachine {
                 self.source_rate = Some(rate);
                 self.apply_limits(now);
             }
+            SenderCommand::Latency(latency) => self.sender.on_latency(latency),
             SenderCommand::Control(control) => {
                 let event = match self.sender.on_control(now, control.clone()) {
                     Ok(()) => SendEvent::ControlChanged(control),

@@ -33,6 +33,7 @@ async function desktop() {
   await step("settings", settingsAreInForce(page));
   await step("plots", plotsMove(page, received));
   await step("switch", switchController(page, received));
+  await step("latency", changeLatency(page, received));
   await step("width", fits(page, 1280));
   await page.screenshot({ path: `${folder}/desktop.png`, fullPage: true });
   await page.emulateMedia({ colorScheme: "dark" });
@@ -64,6 +65,19 @@ async function bothAdvance(page) {
 async function settingsAreInForce(page) {
   assert.equal(await page.inputValue("#network"), "lossy-wifi");
   assert.equal(await page.inputValue("#control"), "seaway");
+  assert.equal(await page.inputValue("#latency"), "500 ms");
+}
+
+// The latency follows the form in the middle of the session, and both pictures go on.
+async function changeLatency(page, received) {
+  await page.fill("#latency", "0 s");
+  await page.click("#controls button");
+  await page.waitForFunction(() => document.querySelector("#reply.bad")?.textContent.includes("above 0 s"));
+  await page.fill("#latency", "150 ms");
+  await page.click("#controls button");
+  await until(() => received.event.some(({ kind, what }) => kind === "setting" && what.includes("latency 150 ms")), "the latency");
+  await page.waitForFunction(() => !document.querySelector("#reply.bad"));
+  await bothAdvance(page);
 }
 
 // Samples come, and the lines on the canvases change with them.

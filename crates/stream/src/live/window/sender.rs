@@ -187,6 +187,8 @@ impl WindowSenderMachine {
             SenderCommand::Close => self.sender.abandon(),
             // The window opens by itself, and begins anew after a pause.
             SenderCommand::Paused(_) | SenderCommand::RouteChanged | SenderCommand::CloseChannel => {}
+            // The receiver alone has one.
+            SenderCommand::Latency(_) => {}
             // It carries no sound of its own.
             SenderCommand::Sound(_) => {}
         }
