@@ -171,7 +171,7 @@ mod tests {
         let mut buffer =
             RetransmissionBuffer::new(Some(RepairLimits { repeats, age: TimeDelta::from_secs(1) }));
         buffer.on_sent(Timestamp::ZERO, None);
-        buffer.on_sent(Timestamp::ZERO, Some(RtpPacket::default()));
+        buffer.on_sent(Timestamp::ZERO, Some(&RtpPacket::default()));
         buffer
     }
 
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn the_oldest_leaves_first_and_what_is_useless_not_at_all() {
         let (mut buffer, at) = (buffer(3), |millis| Timestamp::ZERO + TimeDelta::from_millis(millis));
-        buffer.on_sent(at(40), Some(RtpPacket::default()));
+        buffer.on_sent(at(40), Some(&RtpPacket::default()));
         for id in [2, 1] {
             buffer.queue(Subflow(0), PacketId(id), ONCE);
         }
