@@ -241,7 +241,7 @@ const ROWS: &[Experiment] = &[
         slider: Some(Slider {
             what: "loss after retries",
             unit: "",
-            range: (0.0, 0.2),
+            range: (0.0, 0.1),
             step: 0.005,
             start: 0.07,
             at: residual::conclusion_at,
