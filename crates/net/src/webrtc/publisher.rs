@@ -355,7 +355,7 @@ impl Publisher {
                 self.filler.fill(&mut packet)?;
             }
             own if own == self.numbers.retransmission => {
-                packet.header.payload_type = accepted.retransmission?
+                packet.header.payload_type = accepted.retransmission?;
             }
             own if Some(own) == sound => packet.header.payload_type = accepted.sound?,
             // Of nothing that was offered, as retransmissions of sound.
