@@ -45,7 +45,7 @@ pub(crate) fn nearest<const BITS: u32>(near: u64, number: u32) -> u64 {
     let ahead = number.wrapping_sub(near as u32) << (32 - BITS);
     let ahead = i64::from(ahead as i32 >> (32 - BITS));
     let value = near.wrapping_add_signed(ahead);
-    // Nearly always the sum is in range, which is quicker to tell.
+    // Nearly always the sum is in range, and the test for it is quicker.
     if (near | value) >> 63 == 0 { value } else { near.saturating_add_signed(ahead) }
 }
 
