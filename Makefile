@@ -121,7 +121,7 @@ playground:
 		&& cargo build --locked --profile browser -p seaway-web --lib --target wasm32-unknown-unknown \
 		&& gzip -9 -n -c $(WASM) > target/playground/seaway.wasm.gz \
 		&& test "$$(wc -c < target/playground/seaway.wasm.gz)" -le 1500000 \
-		&& cargo build --locked -p seaway-cli -p seaway-web --bin seaway --example playground \
+		&& cargo build --locked --workspace --bin seaway --example playground \
 		&& target/debug/examples/playground target/playground/seaway.wasm.gz target/playground/index.html target/playground/papers.html \
 		&& node crates/web/tests/numbers.mjs target/playground/seaway.wasm.gz target/debug/seaway || exit 1; \
 		if command -v chromium >/dev/null && { test -d $(BROWSER)/node_modules/playwright-core || npm ci --silent --no-audit --no-fund --prefix $(BROWSER); }; then \
