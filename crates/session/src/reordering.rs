@@ -14,7 +14,8 @@ impl ReorderingWindow {
     const MARGIN: f64 = 1.25;
     /// Fourteen losses take the margin, as the window of RFC 8985 lasts for sixteen recoveries.
     const NARROWED: f64 = 1.0 - 1.0 / 64.0;
-    /// A packet that is later than this was held back, not overtaken; a forged one is forgotten after as many losses.
+    /// A packet that comes later than this was held back, not overtaken. From here 400 losses narrow the window to nothing, so that a
+    /// forged delay is forgotten.
     const MOST: TimeDelta = TimeDelta::from_millis(500);
     /// What is narrower is none.
     const LEAST: TimeDelta = TimeDelta::from_millis(1);
