@@ -93,8 +93,8 @@ unit:
 	$(call stage,tests)
 	cargo test --locked --workspace
 
-# The Python package beside the binary, in an environment of its own under target.
-PYTHON_TOOLS := pytest numpy pyarrow gymnasium matplotlib
+# The Python package beside the binary, in an environment of its own under target, and the notebooks with it.
+PYTHON_TOOLS := pytest numpy pandas pyarrow gymnasium matplotlib tqdm nbclient nbformat ipykernel
 VENV := target/venv
 python:
 	$(call stage,Python package)
@@ -102,7 +102,8 @@ python:
 		&& { test -x $(VENV)/bin/python || python3 -m venv $(VENV); } \
 		&& $(VENV)/bin/python -m pip install --quiet $(PYTHON_TOOLS); then \
 		cargo build --locked --workspace && cp target/debug/libseaway_native.so python/seaway/_native.abi3.so \
-		&& cd python && PYTHONPATH=. ../$(VENV)/bin/python -m pytest -q; \
+		&& (cd python && PYTHONPATH=. ../$(VENV)/bin/python -m pytest -q) \
+		&& PYTHONPATH=python PYTHONWARNINGS=ignore $(VENV)/bin/python python/notebooks/run.py target/notebooks; \
 	else echo "python: SKIPPED, no Python 3.11 with venv, or $(PYTHON_TOOLS) could not be installed"; fi
 
 # Runs the notebooks in an environment with nothing but the installed package; their results are in target/notebooks.
