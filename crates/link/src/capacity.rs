@@ -1,6 +1,6 @@
 //! The rate of a link as a function of time: constant, steps, a table that repeats, and outages over any of them.
 
-use seaway_units::{Bitrate, TimeDelta, Timestamp};
+use seaway_units::{Bitrate, TimeDelta, Timestamp, earlier};
 use std::sync::Arc;
 
 /// A rate that holds from an instant on.
@@ -124,14 +124,6 @@ impl Outages {
 
     pub(crate) fn change(&mut self) {
         self.passed += 1;
-    }
-}
-
-/// The earlier of two instants of which either may be absent.
-pub(crate) fn earlier(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
     }
 }
 

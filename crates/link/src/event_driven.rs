@@ -1,7 +1,7 @@
 //! The event-driven link: any queue, any server, any propagation path.
 
 use crate::bucket::{Shaper, TokenBucket};
-use crate::capacity::{Capacity, Outages, earlier};
+use crate::capacity::{Capacity, Outages};
 use crate::error::Error;
 use crate::jitter::Jitter;
 use crate::loss::{Loss, LossPlace};
@@ -12,7 +12,7 @@ use crate::queue::{Admission, Nominal, Queue, Transmitter};
 use crate::random::RandomStream;
 use crate::server::{Calendar, Event, RateServer, Server, SlotServer};
 use crate::statistics::{Drops, Level, LinkStatistics, Meter};
-use seaway_units::{Bitrate, DataSize, Timestamp};
+use seaway_units::{Bitrate, DataSize, Timestamp, earlier};
 use std::collections::VecDeque;
 
 /// The port by which packets leave.

@@ -143,9 +143,9 @@ impl<P: std::fmt::Debug + Send> Node<P> for Link<P> {
 mod tests {
     use super::*;
     use crate::LinkConfig;
-    use crate::capacity::earlier;
     use proptest::prelude::*;
     use seaway_units::Ecn;
+    use seaway_units::earlier;
 
     type Deliveries = Vec<(Timestamp, Packet<usize>)>;
 

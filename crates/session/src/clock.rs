@@ -20,15 +20,6 @@ impl MediaClock {
     }
 }
 
-/// The earlier of two instants of which either may be absent.
-#[inline]
-pub(crate) fn earlier(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    }
-}
-
 /// Whole ticks since the clock's origin.
 pub(crate) fn ticks(at: Timestamp, rate: u32) -> u64 {
     let (seconds, nanos) = (at.as_nanos() / NANOS, at.as_nanos() % NANOS);

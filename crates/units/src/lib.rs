@@ -36,4 +36,4 @@ pub use probability::Probability;
 pub use rate::{Bitrate, RateRange};
 pub use size::DataSize;
 pub use text::ParseError;
-pub use time::{RemoteTimestamp, TimeDelta, Timestamp, Transit};
+pub use time::{RemoteTimestamp, TimeDelta, Timestamp, Transit, earlier};

@@ -47,6 +47,15 @@ impl Timestamp {
     }
 }
 
+/// The earlier of two instants of which either may be absent.
+#[inline]
+pub fn earlier(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
 impl RemoteTimestamp {
     /// The instant `nanos` after the origin of the peer's clock.
     pub const fn from_nanos(nanos: u64) -> Self {

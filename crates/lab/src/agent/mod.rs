@@ -38,14 +38,6 @@ pub(crate) enum Agent {
 /// The port of every agent.
 pub(crate) const PORT: Port = Port(0);
 
-/// The earlier of two instants of which either may be absent.
-fn earlier(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    }
-}
-
 /// One end of a flow, as a state machine.
 trait Endpoint {
     /// A packet arrives.

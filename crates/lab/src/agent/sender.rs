@@ -1,6 +1,6 @@
 //! The sending end of a media flow: a source of frames, or a camera, and a session's sender.
 
-use crate::agent::{Endpoint, PORT, earlier};
+use crate::agent::{Endpoint, PORT};
 use crate::histogram::Histogram;
 use crate::interval::IntervalCounters;
 use crate::payload::{Content, Encoding, Payload};
@@ -14,7 +14,7 @@ use seaway_session::{
     Frame, FrameData, FrameKind, Observer, Sender, SenderConfig, SenderEvent, SenderStatistics,
     SessionDescription, Transmit,
 };
-use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp, earlier};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a saturated source keeps waiting, in packets: enough that the sender is never short of one.
@@ -293,14 +293,18 @@ impl MediaSender {
         }
     }
 
+    /// True where the session had an event.
     #[inline]
-    fn after_input(&mut self, now: Timestamp) {
+    fn after_input(&mut self, now: Timestamp) -> bool {
+        let mut had_event = false;
         while let Some(event) = self.sender.as_mut().and_then(Sender::poll_event) {
             self.follow(now, event);
+            had_event = true;
         }
         if let Some(sender) = &self.sender {
             self.subflows.note(now, sender.controller().subflows());
         }
+        had_event
     }
 
     fn follow(&mut self, now: Timestamp, event: SenderEvent) {
@@ -401,8 +405,8 @@ impl Endpoint for MediaSender {
     #[inline]
     fn transmit(&mut self, mut now: Timestamp, until: Timestamp, out: &mut Outbox<Payload>) -> Wake {
         let waits_for_source = matches!(self.source, MediaSource::Saturated) && !self.config.endless;
+        let mut own = self.own_timeout();
         loop {
-            let own = self.own_timeout();
             if now < until && own.is_some_and(|own| own <= now) {
                 return Some(now);
             }
@@ -414,7 +418,9 @@ impl Endpoint for MediaSender {
                 return earlier(own, sender.poll_timeout()).map(|next| next.max(now));
             };
             now = transmit.at;
-            self.after_input(now);
+            if self.after_input(now) {
+                own = self.own_timeout();
+            }
             out.send(now, PORT, self.load(transmit));
         }
     }

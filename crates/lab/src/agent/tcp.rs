@@ -1,6 +1,6 @@
 //! The two ends of a TCP flow.
 
-use crate::agent::{Endpoint, PORT, earlier};
+use crate::agent::{Endpoint, PORT};
 use crate::histogram::Histogram;
 use crate::interval::IntervalCounters;
 use crate::payload::Payload;
@@ -9,7 +9,7 @@ use crate::tag::Tag;
 use seaway_link::{Outbox, Packet, Wake};
 use seaway_sim::tcp::{Receiver, ReceiverConfig, ReceiverStatistics, SenderStatistics};
 use seaway_sim::traffic::{TcpSource, TransferStatistics};
-use seaway_units::{TimeDelta, Timestamp};
+use seaway_units::{TimeDelta, Timestamp, earlier};
 
 /// What the sending end has counted.
 #[derive(Debug, Clone, Copy, Default)]

@@ -162,6 +162,12 @@ impl SendHistory {
         }
     }
 
+    /// Packets are declared lost here.
+    #[inline]
+    pub(super) const fn detects_loss(&self) -> bool {
+        self.detects_loss
+    }
+
     /// The id of the next packet.
     #[inline]
     pub(super) fn next_id(&self) -> PacketId {

@@ -44,6 +44,8 @@ pub struct FeedbackAdapter {
     interval: Interval,
     /// By the interval and the round-trip time; read with each packet.
     loss_times: LossTimes,
+    /// When a packet will be declared lost if no feedback comes; read with each packet too.
+    next_loss: Option<Timestamp>,
     /// When the message in hand arrived.
     arrived: Timestamp,
     reports: Vec<PacketReport>,
@@ -116,6 +118,7 @@ impl FeedbackAdapter {
             first: PacketId(0),
             interval: Interval::default(),
             loss_times: LossTimes::new(TimeDelta::ZERO, None),
+            next_loss: None,
             arrived: Timestamp::ZERO,
             reports: Vec::new(),
             requested: Vec::new(),
@@ -181,6 +184,11 @@ impl FeedbackAdapter {
     pub fn on_sent(&mut self, now: Timestamp, packet: &SentPacket, fields: HeaderFields) -> bool {
         let forgotten = self.history.push(now, packet, fields);
         self.reports.extend(forgotten);
+        // The first of several that wait for their reports is the first to be lost. Other subflows may have other times.
+        let may_be_next = self.next_loss.is_none() || forgotten.is_some() || !self.lanes.is_empty();
+        if self.history.detects_loss() && may_be_next {
+            self.find_next_loss();
+        }
         forgotten.is_some()
     }
 
@@ -288,7 +296,11 @@ impl FeedbackAdapter {
     /// When a packet will be declared lost if no feedback comes.
     #[inline]
     pub(crate) fn next_loss(&self) -> Option<Timestamp> {
-        self.history.next_loss(|subflow| self.loss_times_of(subflow))
+        self.next_loss
+    }
+
+    fn find_next_loss(&mut self) {
+        self.next_loss = self.history.next_loss(|subflow| self.loss_times_of(subflow));
     }
 
     /// True where a packet is to be declared lost by now.
@@ -318,6 +330,7 @@ impl FeedbackAdapter {
         if self.has_slow_reports {
             self.loss_times.silence = SLOW_SILENCE;
         }
+        self.find_next_loss();
     }
 
     /// Ends a message, or declares lost what is overdue without one: gives out the feedback subflow by subflow.
@@ -336,8 +349,11 @@ impl FeedbackAdapter {
             reports.sort_unstable_by_key(key);
         }
         requested.sort_unstable();
-        for of_subflow in reports.chunk_by(|a, b| a.packet.subflow == b.packet.subflow) {
-            self.subflow(of_subflow[0].packet.subflow);
+        let mut rest = &reports[..];
+        while let Some(first) = rest.first() {
+            let subflow = first.packet.subflow;
+            self.subflow(subflow);
+            rest = &rest[of_subflow(rest, subflow, |report| report.packet.subflow).len()..];
         }
         for (subflow, _) in &requested {
             self.subflow(*subflow);
@@ -356,13 +372,13 @@ impl FeedbackAdapter {
             }
             take(&Feedback { subflow, rtt, packets, requested: &requested, peer });
         }
-        self.update_loss_times();
         reports.clear();
         requested.clear();
         self.subflows = subflows;
         self.reports = reports;
         self.requested = requested;
         self.history.forget(now);
+        self.update_loss_times();
     }
 
     /// The round-trip time of the newest packet. One that was reported before says nothing of the present path, nor does one
@@ -425,6 +441,10 @@ impl FateCounts {
 
 /// The elements of a subflow in a slice that is sorted by subflows.
 fn of_subflow<T>(sorted: &[T], subflow: Subflow, subflow_of: impl Fn(&T) -> Subflow) -> &[T] {
+    let is_all = |ends: (&T, &T)| subflow_of(ends.0) == subflow && subflow_of(ends.1) == subflow;
+    if sorted.first().zip(sorted.last()).is_some_and(is_all) {
+        return sorted;
+    }
     let start = sorted.partition_point(|element| subflow_of(element) < subflow);
     let len = sorted[start..].partition_point(|element| subflow_of(element) == subflow);
     &sorted[start..start + len]

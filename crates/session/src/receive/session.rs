@@ -10,7 +10,6 @@ use super::reception::{ArrivalLog, Insertion};
 use super::recovery::Recovery;
 use super::reports::{SubflowEcho, TransportLog};
 use super::stream::ReceiveStream;
-use crate::clock::earlier;
 use crate::config::{Format, Playout, ReceiverConfig};
 use crate::describe::{SessionDescription, StreamDescription};
 use crate::event::{Events, Observer, ReceiverEvent};
@@ -22,7 +21,7 @@ use crate::unwrap::SequenceUnwrapper;
 use seaway_control::{
     Arrival, BufferLevel, FeedbackSource, FlowConfig, MOST_LANES, Registry, SpecError, StreamId, Subflow,
 };
-use seaway_units::{DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
+use seaway_units::{DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp, earlier};
 use seaway_wire::NtpShort;
 use seaway_wire::rtcp::SenderReport;
 
@@ -602,11 +601,13 @@ impl Session {
         {
             self.streams.iter_mut().for_each(|stream| stream.follow_pictures(latest));
         }
+        let mut next_request = None;
         for stream in &mut self.streams {
             self.next_release = earlier(self.next_release, stream.release(now, repair, events, statistics));
             stream.schedule_key_request(now, self.has_media);
+            next_request = stream.earlier_of_key_request(next_request);
         }
-        self.note_due();
+        self.due = earlier(earlier(self.next_release, self.next_repair_request()), next_request);
     }
 
     /// The round-trip time by which packets are requested; none where they cannot be.
@@ -615,12 +616,14 @@ impl Session {
         self.rtt.or(can_request.then_some(ASSUMED_RTT))
     }
 
+    /// When a packet is requested, or given up.
     #[inline]
+    fn next_repair_request(&self) -> Option<Timestamp> {
+        if self.nack_list.is_empty() { None } else { self.nack_list.poll_timeout(self.request_rtt()) }
+    }
+
     fn note_due(&mut self) {
-        let mut due = self.next_release;
-        if !self.nack_list.is_empty() {
-            due = earlier(due, self.nack_list.poll_timeout(self.request_rtt()));
-        }
+        let mut due = earlier(self.next_release, self.next_repair_request());
         for stream in &self.streams {
             due = stream.earlier_of_key_request(due);
         }

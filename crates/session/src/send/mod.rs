@@ -18,7 +18,7 @@ mod setup;
 pub use lanes::{LaneState, LaneStatistics};
 pub use pacer::Pacer;
 
-use crate::clock::{MediaClock, earlier};
+use crate::clock::MediaClock;
 use crate::config::{Limits, SenderConfig, StreamConfig};
 use crate::describe::SessionDescription;
 use crate::event::{Events, KeyFrameCause, Observer, SenderEvent};
@@ -43,7 +43,7 @@ use scheduler::{Scheduler, Transmission};
 use seaway_control::{
     ControlSpec, Demand, LocalSignal, RateController, Share, SpecError, StreamId, Target, TargetPolicy,
 };
-use seaway_units::{Bitrate, DataSize, Probability, TimeDelta, Timestamp};
+use seaway_units::{Bitrate, DataSize, Probability, TimeDelta, Timestamp, earlier};
 use seaway_wire::Error;
 use setup::{build_controller, has_fec, receiving_half, writes_tags};
 

@@ -1,11 +1,10 @@
 //! The send queue: frames cut into packets. It is bounded, and drops whole frames. Sound leaves before pictures.
 
-use crate::clock::earlier;
 use crate::config::{QueueLimits, Stripe};
 use crate::frame::FrameKind;
 use crate::payload::Payload;
 use seaway_control::{StreamId, Subflow};
-use seaway_units::{DataSize, TimeDelta, Timestamp};
+use seaway_units::{DataSize, TimeDelta, Timestamp, earlier};
 use std::collections::VecDeque;
 
 /// A packet that waits.
