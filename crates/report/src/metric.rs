@@ -261,6 +261,16 @@ impl Metric {
         self.rows.iter().map(|row| row.key).collect::<Vec<_>>().join(".")
     }
 
+    /// What it is called in Prometheus, where a count is a counter and a time is in seconds.
+    pub fn prometheus_name(&self) -> String {
+        let key = self.key().replace('.', "_");
+        match (self.unit(), key.strip_suffix("_ms")) {
+            (Unit::One, _) => format!("seaway_{key}_total"),
+            (_, Some(key)) => format!("seaway_{key}_seconds"),
+            _ => format!("seaway_{key}"),
+        }
+    }
+
     /// Its name on pages and in tables.
     pub fn label(&self) -> String {
         let labels = self.rows.iter().map(|row| row.label).filter(|label| !label.is_empty());

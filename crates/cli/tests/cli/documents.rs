@@ -2,7 +2,7 @@
 
 use crate::schema::{check, printed, problems, records};
 use crate::util::Bench;
-use seaway_report::Scope;
+use seaway_report::{Metric, Scope};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -142,15 +142,16 @@ fn an_unknown_name_is_refused() {
 fn the_dashboard_asks_for_what_there_is() {
     let path = Path::new(KEPT).join("../grafana/seaway.json");
     let dashboard: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let served: Vec<String> =
-        Scope::Live.metrics().iter().map(|metric| format!("seaway_{}", metric.key())).collect();
+    let mut served: Vec<String> = Scope::Live.metrics().iter().map(Metric::prometheus_name).collect();
+    served.push("seaway_observed_delay_seconds_bucket".into());
     let panels = dashboard["panels"].as_array().unwrap();
     let mut ids: Vec<_> = panels.iter().map(|panel| panel["id"].as_u64().unwrap()).collect();
     ids.dedup();
     assert_eq!(ids.len(), panels.len(), "a panel has an id of its own");
     for query in panels.iter().flat_map(|panel| panel["targets"].as_array().unwrap()) {
         let text = query["expr"].as_str().unwrap();
-        let name = text.trim_start_matches("rate(").split('{').next().unwrap();
+        let name = &text[text.find("seaway_").unwrap()..];
+        let name = name.split('{').next().unwrap();
         assert!(served.iter().any(|metric| metric == name), "{text}");
         assert!(text.contains("instance=~\"$instance\""), "{text}");
         assert_eq!(query["datasource"]["uid"], "${datasource}");

@@ -48,7 +48,7 @@ fn an_interrupt_leaves_report_and_file() {
         receive(folder.path(), port, &["--json", "-o", "received.mp4", "--metrics", "127.0.0.1:0"]);
     let metrics = receiver.wait_for_address("metrics");
     let sender = send(folder.path(), port, &["--json"]);
-    super::stream::wait_for_metric(&metrics, "frames_displayed", 20.0);
+    super::stream::wait_for_metric(&metrics, "frames_displayed_total", 20.0);
     let report: Value = serde_json::from_str(&receiver.finish()).unwrap();
     schema::check("session", &report);
     assert!(report["flows"][0]["frames"]["displayed"].as_u64().unwrap() >= 20, "{report}");

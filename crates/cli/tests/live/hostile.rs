@@ -55,15 +55,15 @@ fn garbage_does_not_stop_the_video() {
     let mut receiver = receive(folder.path(), port, &["--json", "--metrics", "127.0.0.1:0"]);
     let metrics = receiver.wait_for_address("metrics");
     let sender = send(folder.path(), port, &[]);
-    let before = wait_for_metric(&metrics, "frames_displayed", 10.0);
+    let before = wait_for_metric(&metrics, "frames_displayed_total", 10.0);
     let mut bytes = Bytes(7);
     flood(port, |packet| {
         let mut datagram = vec![0; 1 + (packet % 1400) as usize];
         bytes.fill(&mut datagram);
         datagram
     });
-    let during = wait_for_metric(&metrics, "frames_displayed", before + 25.0);
-    wait_for_metric(&metrics, "frames_displayed", during + 25.0);
+    let during = wait_for_metric(&metrics, "frames_displayed_total", before + 25.0);
+    wait_for_metric(&metrics, "frames_displayed_total", during + 25.0);
     assert!(receiver.is_running());
     let report: Value = serde_json::from_str(&receiver.finish()).unwrap();
     let unknown = report["refused"]["unknown_ssrc"].as_u64().unwrap();
@@ -94,12 +94,12 @@ fn replayed_and_cut_packets_do_not_stop_the_video() {
         datagram[..kept].to_vec()
     });
     let sender = send(folder.path(), port, &[]);
-    let shown = wait_for_metric(&metrics, "frames_displayed", 1.0);
-    wait_for_metric(&metrics, "frames_displayed", shown + 50.0);
+    let shown = wait_for_metric(&metrics, "frames_displayed_total", 1.0);
+    wait_for_metric(&metrics, "frames_displayed_total", shown + 50.0);
     // Once more, beside the live one.
     flood(port, |packet| recorded[packet as usize % recorded.len()].clone());
-    let shown = wait_for_metric(&metrics, "frames_displayed", 1.0);
-    wait_for_metric(&metrics, "frames_displayed", shown + 25.0);
+    let shown = wait_for_metric(&metrics, "frames_displayed_total", 1.0);
+    wait_for_metric(&metrics, "frames_displayed_total", shown + 25.0);
     assert!(receiver.is_running());
     let report: Value = serde_json::from_str(&receiver.finish()).unwrap();
     for counter in ["unknown_ssrc", "malformed", "duplicates"] {

@@ -151,11 +151,11 @@ fn plain_senders_and_garbage_change_nothing() {
         datagram
     };
     flood(port, &mut make);
-    assert!(metric(&metrics, "frames_displayed").is_none_or(|shown| shown == 0.0));
+    assert!(metric(&metrics, "frames_displayed_total").is_none_or(|shown| shown == 0.0));
     let sender = send(folder.path(), port, KEY, &[]);
-    let shown = wait_for_metric(&metrics, "frames_displayed", 1.0);
+    let shown = wait_for_metric(&metrics, "frames_displayed_total", 1.0);
     flood(port, &mut make);
-    wait_for_metric(&metrics, "frames_displayed", shown + 25.0 * SECONDS as f64 * 0.8);
+    wait_for_metric(&metrics, "frames_displayed_total", shown + 25.0 * SECONDS as f64 * 0.8);
     let report = receiver.finish();
     assert!(refused(&report, "unknown_ssrc") + refused(&report, "malformed") > RATE * SECONDS, "{report}");
     sender.finish();
@@ -175,11 +175,11 @@ fn a_recorded_session_opens_nothing() {
     assert!(recorded.len() > 20);
     let (receiver, metrics) = measured(folder.path(), port);
     flood(port, |packet| recorded[packet as usize % recorded.len()].clone());
-    assert!(metric(&metrics, "frames_displayed").is_none_or(|shown| shown == 0.0));
+    assert!(metric(&metrics, "frames_displayed_total").is_none_or(|shown| shown == 0.0));
     let sender = send(folder.path(), port, KEY, &[]);
-    let shown = wait_for_metric(&metrics, "frames_displayed", 1.0);
+    let shown = wait_for_metric(&metrics, "frames_displayed_total", 1.0);
     flood(port, |packet| recorded[packet as usize % recorded.len()].clone());
-    wait_for_metric(&metrics, "frames_displayed", shown + 25.0 * SECONDS as f64 * 0.8);
+    wait_for_metric(&metrics, "frames_displayed_total", shown + 25.0 * SECONDS as f64 * 0.8);
     let report = receiver.finish();
     assert!(
         refused(&report, "not_authentic") + refused(&report, "unknown_ssrc") > RATE * SECONDS,
@@ -195,7 +195,7 @@ fn attacked(attack: Attack) -> (String, u64) {
     let relay = Relay::start(port, attack);
     let (receiver, metrics) = measured(folder.path(), port);
     let sender = send(folder.path(), relay.port(), KEY, &[]);
-    wait_for_metric(&metrics, "frames_displayed", 150.0);
+    wait_for_metric(&metrics, "frames_displayed_total", 150.0);
     sender.finish();
     let report = receiver.finish();
     let parsed: Value = serde_json::from_str(&report).unwrap();
