@@ -46,6 +46,11 @@ pub trait RateController: fmt::Debug + Send + Sync {
     fn subflows(&self) -> u8 {
         1
     }
+    /// The least part of its target that a source may use all the time. With less the controller takes it for application-limited, and the
+    /// target may fall.
+    fn least_used(&self) -> f64 {
+        0.75
+    }
     /// What `subflow` may send: the target, where nothing else is said.
     fn allowance(&self, _subflow: Subflow) -> Allowance {
         Allowance::paced(self.target().rate)

@@ -224,6 +224,10 @@ impl RateController for Lanes {
         self.lanes.iter_mut().find_map(|lane| lane.controller.poll_decision())
     }
 
+    fn least_used(&self) -> f64 {
+        self.lanes.iter().map(|lane| lane.controller.least_used()).fold(0.0, f64::max)
+    }
+
     fn subflows(&self) -> u8 {
         self.lanes.len() as u8
     }

@@ -414,6 +414,11 @@ impl RateController for Seaway {
         }
     }
 
+    fn least_used(&self) -> f64 {
+        // The capacity is measured from trains of packets, and holds while less is sent.
+        0.5
+    }
+
     fn target(&self) -> Target {
         let capacity = if self.is_competing() { self.competing_rate() } else { self.capacity };
         let surplus = if self.is_starting() { 1.0 } else { 1.04 };

@@ -47,8 +47,6 @@ use seaway_units::{Bitrate, DataSize, Probability, TimeDelta, Timestamp, earlier
 use seaway_wire::Error;
 use setup::{build_controller, has_fec, receiving_half, writes_tags};
 
-/// A source that uses less of the target is as if it had no more to send: controllers bound their rates by it.
-const LEAST_PART: f64 = 0.75;
 /// Octets of the original sequence number before a retransmitted payload (RFC 4588 section 4).
 const ORIGINAL_SEQUENCE: usize = 2;
 /// The sending endpoint: frames in, packets out at the controller's pace, feedback back in.
@@ -631,13 +629,13 @@ impl Sender {
     }
 
     fn follow_shares(&mut self) {
-        let target = self.target().rate;
+        let (target, least) = (self.target().rate, self.controller.least_used());
         for (index, known) in self.shares.iter_mut().enumerate() {
             let stream = StreamId(index as u8);
             let mut share = self.pushback.apply(self.policy.share(stream), target);
             if let Some(time) = self.config.picture_time {
                 let interval = self.protected[index].interval.max(TimeDelta::from_millis(1));
-                share.media = share.media.mul_f64(time.ratio(interval).clamp(LEAST_PART, 1.0));
+                share.media = share.media.mul_f64(time.ratio(interval).clamp(least, 1.0));
             }
             if share != *known {
                 *known = share;
