@@ -4,12 +4,9 @@
 #[derive(Debug, Clone)]
 pub struct BitReader<'a> {
     data: &'a [u8],
-    /// Bytes not yet loaded.
-    rest: &'a [u8],
-    /// Number of bytes past the end that were loaded.
-    overread: usize,
-    buffer: u64,
-    available: u32,
+    position: usize,
+    /// The bits from `position` on, at the top.
+    word: u64,
 }
 
 impl<'a> BitReader<'a> {
@@ -20,68 +17,36 @@ impl<'a> BitReader<'a> {
 
     /// A reader at bit `position` of `data`.
     pub fn at(data: &'a [u8], position: usize) -> Self {
-        let byte = position / 8;
-        let rest = data.get(byte..).unwrap_or_default();
-        let overread = byte.saturating_sub(data.len());
-        let mut reader = Self { data, rest, overread, buffer: 0, available: 0 };
-        reader.refill();
-        reader.skip((position % 8) as u32);
-        reader
+        Self { data, position, word: word_at(data, position) }
     }
 
     /// Makes at least 56 bits available to [`BitReader::peek`] and [`BitReader::skip`].
-    // Bits below `available` may already hold data of the next bytes. They are OR-ed again with the same values, so that
-    // a whole word is loaded without a loop.
     #[inline]
     pub fn refill(&mut self) {
-        if let Some(chunk) = self.rest.first_chunk::<8>() {
-            self.buffer |= u64::from_be_bytes(*chunk) >> (self.available & 63);
-            self.rest = &self.rest[((63 - self.available) >> 3 & 7) as usize..];
-            self.available |= 56;
-        } else {
-            self.refill_at_end();
-        }
-    }
-
-    #[cold]
-    fn refill_at_end(&mut self) {
-        while self.available < 56 {
-            let byte = match self.rest.split_first() {
-                Some((&byte, rest)) => {
-                    self.rest = rest;
-                    byte
-                }
-                None => {
-                    self.overread += 1;
-                    0
-                }
-            };
-            self.buffer |= u64::from(byte) << (56 - self.available);
-            self.available += 8;
-        }
+        self.word = word_at(self.data, self.position);
     }
 
     /// The next `count` bits, 1 to 32, without skipping them. So many must be available.
     #[inline]
     pub fn peek(&self, count: u32) -> u32 {
-        debug_assert!((1..=32).contains(&count) && count <= self.available);
-        (self.buffer >> (64 - count)) as u32
+        debug_assert!((1..=32).contains(&count));
+        (self.word >> (64 - count)) as u32
     }
 
     /// Skips `count` bits, at most 56, which must be available.
     #[inline]
     pub fn skip(&mut self, count: u32) {
-        debug_assert!(count <= self.available);
-        self.buffer <<= count;
-        self.available -= count;
+        debug_assert!(count <= 56);
+        self.word <<= count;
+        self.position += count as usize;
     }
 
-    /// Inserts `count` ones, 0 or 1, before the next bit; with 1 the next bit must be one.
+    /// Inserts `count` ones, 0 or 1, before the next bit, until the next refill; with 1 the next bit must be one.
     #[inline]
     pub(crate) fn repeat_first(&mut self, count: u32) {
-        debug_assert!(self.available <= 63 && (count == 0 || self.peek(1) == 1));
-        self.buffer = self.buffer >> count | u64::from(count) << 63;
-        self.available += count;
+        debug_assert!(count == 0 || self.peek(1) == 1);
+        self.word = self.word >> count | u64::from(count) << 63;
+        self.position = self.position.wrapping_sub(count as usize);
     }
 
     /// Reads `count` bits, 1 to 32, refilling first.
@@ -102,7 +67,7 @@ impl<'a> BitReader<'a> {
     /// Bits read so far.
     #[inline]
     pub fn position(&self) -> usize {
-        (self.data.len() - self.rest.len() + self.overread) * 8 - self.available as usize
+        self.position
     }
 
     /// True once bits past the end have been read.
