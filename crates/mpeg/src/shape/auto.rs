@@ -239,15 +239,28 @@ impl LambdaSearch {
         let (mut low, mut high) = (0.0, HIGHEST_LAMBDA * 2.0);
         self.lambda = self.lambda.min(LARGEST_LAMBDA);
         let mut before: Option<(f64, f64)> = None;
+        let mut nearest = (f64::INFINITY, self.lambda);
         let mut excess = 0.0f64;
         for round in 0..rounds {
             let logarithm = libm::log(self.lambda);
             excess = take(pictures, self.lambda) / aim - 1.0;
-            if let Some((lambda, other)) = before.filter(|&(lambda, _)| lambda != logarithm) {
+            // Where a small step changed nothing, the fall before it is the better guess.
+            let changed = |&(lambda, other): &(f64, f64)| lambda != logarithm && other != excess;
+            if let Some((lambda, other)) = before.filter(changed) {
                 self.fall = ((other - excess) / (logarithm - lambda)).clamp(FALLS.0, FALLS.1);
             }
+            if excess.abs() < nearest.0 {
+                nearest = (excess.abs(), self.lambda);
+            }
             let at_floor = excess > 0.0 && self.lambda >= HIGHEST_LAMBDA;
-            if excess.abs() < tolerance || at_floor || round + 1 == rounds {
+            if excess.abs() < tolerance || at_floor {
+                break;
+            }
+            if round + 1 == rounds {
+                if nearest.0 < excess.abs() {
+                    self.lambda = nearest.1;
+                    excess = take(pictures, self.lambda) / aim - 1.0;
+                }
                 break;
             }
             before = Some((logarithm, excess));
