@@ -3,7 +3,7 @@
 //! bit-rate reduction of MPEG-2 bit streams", 1998; here the error is predicted in samples).
 
 use super::drift::{Drift, ErrorSink, PredictedError, energy};
-use super::lengths::{Lengths, SHORTEST};
+use super::lengths::{Lengths, RunStart, SHORTEST};
 use super::levels::Choice;
 use super::recode::{CHROMA_WEIGHT, dither, spread};
 use super::trellis::{self, CostModel, RdChange, Scratch};
@@ -313,6 +313,7 @@ impl<'a> Coder<'a> {
         let offset = class as f32;
         let first = out.len();
         let mut total = 0.0;
+        let mut run = RunStart::start(self.intra);
         let scan = self.context.scan();
         let scanned: [f32; 64] = std::array::from_fn(|i| target[usize::from(scan[i]) & 63]);
         // The DC coefficient of an intra block stays as it is.
@@ -329,7 +330,7 @@ impl<'a> Coder<'a> {
             let weight = weight * half_step * half_step;
             let gain = weight * (steps * steps - error * error);
             let loss = weight * (below * below - error * error).max(0.0);
-            self.scratch.set(out.len() - first, gain, loss, nearest);
+            self.scratch.set(out.len() - first, gain, loss, (nearest, place as u8), &mut run);
             total += gain;
             out.push(Code::new(if value < 0.0 { -nearest } else { nearest } as i16, place as u8));
         }

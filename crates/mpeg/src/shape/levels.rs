@@ -1,6 +1,6 @@
 //! Levels of a block before and after requantisation.
 
-use super::energy::Squares;
+use super::energy::SQUARES;
 use crate::picture::Code;
 use std::sync::LazyLock;
 
@@ -53,18 +53,27 @@ const LEVELS: usize = 32;
 /// By magnitude.
 pub(super) type Levels = [Level; LEVELS];
 
-/// [`Code::magnitude`] by [`Code::level_index`].
-pub(super) type Magnitudes = [u8; Code::LEVELS];
-pub(super) static MAGNITUDES: LazyLock<Magnitudes> =
-    LazyLock::new(|| std::array::from_fn(|index| Code::new(Code::level_of(index) as i16, 0).magnitude()));
-
-/// Tables for levels whose scale is unchanged.
-#[derive(Clone, Copy)]
-pub(super) struct SameScale<'a> {
-    /// Their squares.
-    pub(super) squares: &'a Squares,
-    pub(super) magnitudes: &'a Magnitudes,
+/// A level whose scale is unchanged.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SameLevel {
+    /// The squared error without it, in squares of half steps.
+    pub(super) energy: f32,
+    /// [`Code::magnitude`]
+    pub(super) magnitude: u32,
 }
+
+/// By [`Code::level_index`].
+pub(super) type SameLevels = [SameLevel; Code::LEVELS];
+
+/// Levels in intra blocks, and in others.
+pub(super) static SAME_LEVELS: LazyLock<[SameLevels; 2]> = LazyLock::new(|| {
+    [0, 1].map(|class| {
+        std::array::from_fn(|index| SameLevel {
+            energy: SQUARES[class][index],
+            magnitude: u32::from(Code::new(Code::level_of(index) as i16, 0).magnitude()),
+        })
+    })
+});
 
 /// Tables for levels whose scale changes.
 #[derive(Clone, Copy)]

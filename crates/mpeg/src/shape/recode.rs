@@ -1,8 +1,7 @@
 //! Requantisation of macroblocks, each for a lambda and a quantiser scale.
 
-use super::energy::{SQUARES, Squares};
 use super::lengths::Lengths;
-use super::levels::{Choice, Level, Levels, MAGNITUDES, Magnitudes, NewScale, SameScale};
+use super::levels::{Choice, Level, Levels, NewScale, SAME_LEVELS, SameLevels};
 use super::trellis::{self, CostModel, RdChange, Scratch, Weights, weight_for_all};
 use crate::header::PictureContext;
 use crate::picture::{Block, Code, Macroblock, Picture};
@@ -129,9 +128,8 @@ pub(crate) struct Recoder {
     intra_vlc_format: bool,
     /// The smallest of them in intra and in non-intra blocks.
     smallest: [f32; 2],
-    /// Tables for an unchanged scale.
-    squares: &'static [Squares; 2],
-    magnitudes: &'static Magnitudes,
+    /// Levels whose scale is unchanged.
+    same_levels: &'static [SameLevels; 2],
     /// Tables for new scales, by class and old scale code, each with the new code it was made for.
     new_scales: Vec<(u8, Levels)>,
     scratch: Scratch,
@@ -155,8 +153,7 @@ impl Recoder {
             places,
             scales: context.quantiser_scales().map(f32::from),
             intra_vlc_format: context.coding.intra_vlc_format,
-            squares: &SQUARES,
-            magnitudes: &MAGNITUDES,
+            same_levels: &SAME_LEVELS,
             new_scales: Vec::new(),
             scratch: Scratch::default(),
         }
@@ -175,13 +172,13 @@ impl Recoder {
         &mut self,
         macroblock: &Macroblock,
         importance: f32,
-    ) -> ([&Weights; 2], CostModel, SameScale<'_>, &mut Scratch) {
+    ) -> ([&Weights; 2], CostModel, &SameLevels, &mut Scratch) {
         let intra = macroblock.is_intra();
         let class = usize::from(!intra);
         let scale = self.scales[usize::from(macroblock.quantiser & 31)];
         let lengths = Lengths::of(intra && self.intra_vlc_format);
         let model = CostModel { factor: scale * scale * importance, lengths, intra };
-        let same = SameScale { squares: &self.squares[class], magnitudes: self.magnitudes };
+        let same = &self.same_levels[class];
         ([&self.places[class], &self.places[class + 2]], model, same, &mut self.scratch)
     }
 

@@ -2,23 +2,18 @@
 //! lambda times rate. A Viterbi path search over the codes with two states: whether the code before is kept. All costs
 //! are in bits: squared error over lambda.
 
-use super::lengths::{Lengths, RunStart, SHORTEST};
-use super::levels::{Choice, NewScale, SameScale};
+use super::lengths::{Lengths, Place, RunStart, SHORTEST, STEP, UNIT};
+use super::levels::{Choice, NewScale, SameLevels};
 use crate::picture::{Code, bits_of_first};
-use std::ops::Range;
+use std::hint::select_unpredictable;
 
 /// Bits of a coded block beside its codes and its end: its share of the pattern and the macroblock type.
 const BLOCK_OVERHEAD: u32 = 1;
-/// The largest share of a code's bits that lowering its level by one saves; a bound for all but a few codes.
-const LOWERING_SAVES: f32 = 0.5;
 /// Bits of the longest code; MPEG-1's longest escapes are ignored.
 const LONGEST: f32 = 24.0;
-/// The squared error of lowering a level by one: a step of two half steps.
-const STEP: f32 = 4.0;
-
 /// The least squared error of dropping or lowering a code, over the share of its bits that this saves: in intra blocks,
 /// and in others, where a level of 1 stands for one and a half.
-const LEAST_LOSS: [f32; 2] = [4.0, STEP / LOWERING_SAVES];
+const LEAST_LOSS: [f32; 2] = [4.0, 8.0];
 
 /// The weight above which even the longest code is kept, whatever its level.
 pub(super) fn weight_for_all(intra: bool) -> f32 {
@@ -41,34 +36,62 @@ impl CostModel {
     }
 }
 
-/// Weights by scan position, or by code of the block.
+/// Weights by scan position.
 pub(super) type Weights = [f32; 64];
 
 /// Working memory for the codes of a block.
 #[derive(Debug)]
 pub(super) struct Scratch {
-    /// Bits that each code gains with its level, ...
-    gains: Weights,
-    /// ... and how many less with the level lowered by one.
-    losses: Weights,
-    /// The new magnitude, where the scale changes.
-    magnitudes: [u8; 64],
-    /// The predecessors of the surviving paths: indices of [`TRACE`] without the state.
-    steps: [u8; 64],
+    codes: [Candidate; 64],
 }
+
+/// What is known of a code before the choice.
+#[derive(Debug, Clone, Copy, Default)]
+struct Candidate {
+    /// What it gains with its level, in units of bits, ...
+    gain: i32,
+    /// ... and how much less with the level lowered by one.
+    loss: i32,
+    /// Its place in the tables of lengths, behind the code before.
+    place: Place,
+}
+
+impl Candidate {
+    /// `gain` and `loss` in units.
+    #[inline(always)]
+    fn new(gain: f32, loss: f32, place: Place) -> Self {
+        Self { gain: rounded(gain), loss: rounded(loss), place }
+    }
+}
+
+/// A cost as an integer, between [`MOST`] and its negative: the bits of a float in whose range neighbours differ by 1.
+#[inline(always)]
+fn rounded(units: f32) -> i32 {
+    const BASE: f32 = 12_582_912.0;
+    (higher(lower(units, MOST as f32), -MOST as f32) + BASE).to_bits() as i32 - BASE.to_bits() as i32
+}
+
+/// The highest cost of a code in units: more than a block has bits, and so low that a block of them is no overflow.
+const MOST: i32 = 1 << 22;
 
 impl Default for Scratch {
     fn default() -> Self {
-        Self { gains: [0.0; 64], losses: [0.0; 64], magnitudes: [0; 64], steps: [0; 64] }
+        Self { codes: [Candidate::default(); 64] }
     }
 }
 
 impl Scratch {
-    /// Sets what a code gains, and how much less with its level lowered by one.
-    pub(super) fn set(&mut self, index: usize, gain: f32, loss: f32, magnitude: i32) {
-        self.gains[index] = gain;
-        self.losses[index] = loss;
-        self.magnitudes[index] = magnitude.min(Code::MAGNITUDES as i32 - 1) as u8;
+    /// Sets what a code gains, and how much less with its level lowered by one. `run` is where its run begins.
+    pub(super) fn set(
+        &mut self,
+        index: usize,
+        gain: f32,
+        loss: f32,
+        (magnitude, position): (i32, u8),
+        run: &mut RunStart,
+    ) {
+        let place = run.pass(position, magnitude.min(Code::MAGNITUDES as i32 - 1) as u8);
+        self.codes[index] = Candidate::new(UNITS * gain, UNITS * loss, place);
     }
 }
 
@@ -82,48 +105,42 @@ pub(super) struct RdChange {
     pub(super) lost: [u64; 2],
 }
 
-/// Chooses the levels of a block whose scale is unchanged. `places` are the weights by scan position.
+/// Chooses the levels of a block whose scale is unchanged.
 #[inline]
 pub(super) fn choose(
     scratch: &mut Scratch,
     codes: &[Code],
     places: &Weights,
     model: &CostModel,
-    same: SameScale<'_>,
+    same: &SameLevels,
     change: &mut RdChange,
 ) -> Choice {
-    // Dropping codes saves at most their own bits, because longer runs take no less.
-    let keeps_above = LEAST_LOSS[usize::from(!model.intra)].recip();
+    let thresholds = model.lengths.thresholds(model.intra);
+    let mut run = RunStart::start(model.intra);
+    let factor = UNITS * model.factor;
     let mut total = 0.0;
-    let mut end = 0;
     // Codes that may be dropped or lowered. A branch on them would be unpredictable, so there is none.
     let mut open = 0u64;
-    for (i, ((&code, gain), loss)) in
-        codes.iter().zip(&mut scratch.gains).zip(&mut scratch.losses).enumerate()
-    {
-        let weight = places[usize::from(code.position())] * model.factor;
-        *gain = weight * same.squares[code.level_index()];
-        *loss = weight * STEP;
-        total += *gain;
-        let before = std::mem::replace(&mut end, code.end());
-        open |= u64::from(weight < keeps_above * f32::from(end - before)) << i;
+    for (i, (&code, candidate)) in codes.iter().zip(&mut scratch.codes).enumerate() {
+        let position = code.position();
+        let weight = places[usize::from(position)] * factor;
+        let level = same[code.level_index()];
+        let gain = weight * level.energy;
+        let place = run.pass(position, level.magnitude as u8);
+        *candidate = Candidate::new(gain, weight * STEP, place);
+        total += gain;
+        open |= u64::from(weight < thresholds.of(place)) << i;
     }
-    let bits = u32::from(end);
+    let bits = bits_of_first(codes, codes.len());
     let block_bits = model.block_bits();
-    if open == 0 && total >= (bits + block_bits) as f32 {
+    if open == 0 && total >= UNITS * (bits + block_bits) as f32 {
         return Choice::ALL;
     }
-    if !model.intra && total <= (SHORTEST + block_bits) as f32 {
+    if !model.intra && total <= UNITS * (SHORTEST + block_bits) as f32 {
         return drop_block(codes, bits + block_bits, total, change);
     }
-    let first = (open.trailing_zeros() as usize).min(codes.len());
-    let last = (64 - open.leading_zeros() as usize).max(first);
-    // Codes before the range, and behind the code that follows it, are kept.
-    let behind = codes.get(last).map_or(0, |next| bits - u32::from(next.end()));
-    let outside = bits_of_first(codes, first) + behind;
-    let span = CodeRange { range: first..last, open, outside, bits, total, lost: 0.0 };
-    let choice =
-        search_path(scratch, codes, model, span, |code, _| same.magnitudes[code.level_index()], change);
+    let block = BlockCost { open, bits, kept: Some(bits as i32 * UNIT), total, lost: 0.0 };
+    let choice = choose_open(scratch, codes, model, block, change);
     if choice.kept == bits_below(codes.len()) && choice.lowered == 0 { Choice::ALL } else { choice }
 }
 
@@ -137,19 +154,22 @@ pub(super) fn choose_at_new_scale(
     changed: NewScale<'_>,
     change: &mut RdChange,
 ) -> Choice {
+    let mut run = RunStart::start(model.intra);
+    let factor = UNITS * model.factor;
     let (mut total, mut lost) = (0.0, 0.0);
-    for (i, &code) in codes.iter().enumerate().take(64) {
-        let weight = places[usize::from(code.position())] * model.factor;
+    for (&code, candidate) in codes.iter().zip(&mut scratch.codes) {
+        let position = code.position();
+        let weight = places[usize::from(position)] * factor;
         let level = changed.level(code);
-        scratch.gains[i] = weight * level.gain;
-        scratch.losses[i] = weight * level.loss;
-        scratch.magnitudes[i] = level.nearest.min(Code::MAGNITUDES as i32 - 1) as u8;
-        total += weight * level.gain;
-        lost += weight * (level.energy - level.gain);
+        let (gain, loss) = (weight * level.gain, weight * level.loss);
+        let place = run.pass(position, level.nearest.min(Code::MAGNITUDES as i32 - 1) as u8);
+        *candidate = Candidate::new(gain, loss, place);
+        total += gain;
+        lost += weight * level.energy - gain;
     }
     let bits = bits_of_first(codes, codes.len());
-    let span = CodeRange { range: 0..codes.len().min(64), open: u64::MAX, outside: 0, bits, total, lost };
-    search_path(scratch, codes, model, span, |_, &magnitude| magnitude, change)
+    let open = bits_below(codes.len());
+    choose_open(scratch, codes, model, BlockCost { open, bits, kept: None, total, lost }, change)
 }
 
 /// Chooses the levels of a block whose new codes are in `scratch`; `total` is what they gain.
@@ -160,151 +180,223 @@ pub(super) fn choose_prepared(
     total: f32,
     change: &mut RdChange,
 ) -> Choice {
-    let span =
-        CodeRange { range: 0..codes.len().min(64), open: u64::MAX, outside: 0, bits: 0, total, lost: 0.0 };
-    search_path(scratch, codes, model, span, |_, &magnitude| magnitude, change)
+    let open = bits_below(codes.len());
+    choose_open(
+        scratch,
+        codes,
+        model,
+        BlockCost { open, bits: 0, kept: None, total: UNITS * total, lost: 0.0 },
+        change,
+    )
 }
 
 #[inline(never)]
 fn drop_block(codes: &[Code], bits: u32, error: f32, change: &mut RdChange) -> Choice {
     change.saved_bits += bits as f32;
-    change.error += error;
+    change.error += error / UNITS;
     change.lost[0] += codes.len() as u64;
     change.lost[1] += 1;
     Choice::NOTHING
 }
 
-/// The cost of an impossible path: more than any other.
-const IMPOSSIBLE: f32 = 1e30;
-/// The cost of dropping a code that must be kept, and one that may be dropped.
-static DROPPING: [f32; 2] = [IMPOSSIBLE, 0.0];
-
-// Bits of a step. The surviving path that keeps the code lowers it, behind a kept code or behind a dropped one; the
-// path that drops the code has dropped the one before; and so has the path that keeps it.
-const LOWERED_BEHIND_KEPT: u8 = 1;
-const LOWERED_BEHIND_DROPPED: u8 = 2;
-const DROPPED_BEFORE: u8 = 4;
-const KEPT_BEHIND_DROPPED: u8 = 8;
-
-/// Traceback by step, and in bit 4 by whether the code is dropped. From bit 0 up: the code is kept; it is lowered; the
-/// code before is dropped.
-static TRACE: [u8; 32] = trace();
-
-const fn trace() -> [u8; 32] {
-    let mut trace = [0; 32];
-    let mut step = 0u8;
-    while step < 16 {
-        let behind_dropped = step & KEPT_BEHIND_DROPPED != 0;
-        let lowered = step & if behind_dropped { LOWERED_BEHIND_DROPPED } else { LOWERED_BEHIND_KEPT } != 0;
-        trace[step as usize] = 1 | (lowered as u8) << 1 | (behind_dropped as u8) << 2;
-        trace[step as usize + 16] = ((step & DROPPED_BEFORE != 0) as u8) << 2;
-        step += 1;
-    }
-    trace
-}
-
-/// The range of a block's codes that the path search covers.
-struct CodeRange {
-    range: Range<usize>,
-    /// Codes that may be dropped, by bit; the others are kept, and so is the code behind the range.
+/// A block before the choice among its codes.
+struct BlockCost {
+    /// Codes that may be dropped or lowered, by bit; the others are kept.
     open: u64,
-    /// Bits of the codes outside of the range that the search does not price.
-    outside: u32,
-    /// Bits of all codes of the block.
+    /// Bits of all codes in the input.
     bits: u32,
+    /// Length of all at their new levels, where some codes are not open. In units, as all below.
+    kept: Option<i32>,
     /// The gain of all codes.
     total: f32,
     /// The error that remains even if all codes are kept.
     lost: f32,
 }
 
-/// Finds the cheapest path through the codes; drops the whole block where that is cheaper. `magnitude` gives the new
-/// magnitude of a code, which may be in [`Scratch`].
+/// The choices made so far.
+#[derive(Default)]
+struct Chosen {
+    dropped: u64,
+    lowered: u64,
+    /// Length of the open codes with their new levels, and what the choices save of it, in units.
+    open: i32,
+    saved: i32,
+    /// The error of the choices.
+    error: i32,
+}
+
+/// Chooses among the codes that are open; drops the whole block where that is cheaper.
 #[inline(always)]
-fn search_path(
-    scratch: &mut Scratch,
+fn choose_open(
+    scratch: &Scratch,
     codes: &[Code],
     model: &CostModel,
-    span: CodeRange,
-    magnitude: impl Fn(Code, &u8) -> u8,
+    block: BlockCost,
     change: &mut RdChange,
 ) -> Choice {
-    let CodeRange { range, open, outside, bits, total, lost } = span;
-    let Scratch { gains, losses, magnitudes, steps } = scratch;
-    let lengths = model.lengths;
-    // The surviving paths that keep the code before, and that drop it: their cost less their gain, and where the run
-    // begins.
-    let (mut kept, mut dropped) = (0.0, IMPOSSIBLE);
-    let before = range.start.checked_sub(1).map(|before| RunStart::behind(codes[before].position()));
-    let mut kept_run = before.unwrap_or(RunStart::start(model.intra));
-    let mut dropped_run = kept_run;
-    let mut gained = 0.0;
-    let mut left = open >> (range.start & 63);
-    let all = codes[range.clone()].iter().zip(&gains[range.clone()]).zip(&losses[range.clone()]);
-    let all = all.zip(&magnitudes[range.clone()]).zip(&mut steps[range.clone()]);
-    for ((((&code, &gain), &loss), stored), step) in all {
-        let position = code.position();
-        let magnitude = magnitude(code, stored);
-        let [high, low] = lengths.pair(position, magnitude, kept_run);
+    let BlockCost { open, bits, kept: length, total, lost } = block;
+    let count = codes.len();
+    let mut chosen = Chosen::default();
+    let mut left = open;
+    while left != 0 {
+        let first = left.trailing_zeros() as usize;
+        let lowest = left & left.wrapping_neg();
+        // The codes kept in between separate runs of open ones from each other.
+        let rest = left & left.wrapping_add(lowest);
+        if left ^ rest == lowest {
+            choose_one(scratch, model.lengths, first, count, &mut chosen);
+        } else {
+            let length = (!(left >> first)).trailing_zeros() as usize;
+            choose_several(scratch, model.lengths, first, first + length, count, &mut chosen);
+        }
+        left = rest;
+    }
+    let Chosen { dropped, lowered, open, saved, error } = chosen;
+    let length = length.unwrap_or(open) - saved;
+    let block_bits = model.block_bits();
+    let cost = length + error + block_bits as i32 * UNIT;
+    let kept = bits_below(count) & !dropped;
+    if !model.intra && (cost as f32 >= total || kept == 0) {
+        return drop_block(codes, bits + block_bits, total + lost, change);
+    }
+    change.saved_bits += bits as f32 - length as f32 / UNITS;
+    change.error += (error as f32 + lost) / UNITS;
+    change.lost[0] += u64::from(dropped.count_ones());
+    Choice { kept, lowered }
+}
+
+/// [`UNIT`]
+const UNITS: f32 = UNIT as f32;
+
+/// Chooses for a code between two that are kept.
+#[inline(always)]
+fn choose_one(scratch: &Scratch, lengths: &Lengths, index: usize, count: usize, chosen: &mut Chosen) {
+    let Candidate { gain, loss, place } = scratch.codes[index & 63];
+    let next = scratch.next(index + 1, count);
+    let [high, low] = lengths.pair(place);
+    // What is saved, less its cost.
+    let dropping = high + lengths.pair(next)[0] - lengths.pair(next.behind(place.length()))[0];
+    let lowering = high - low;
+    let lowers = lowering > loss;
+    let drops = dropping - gain > if lowers { lowering - loss } else { 0 };
+    chosen.dropped |= u64::from(drops) << index;
+    chosen.lowered |= u64::from(lowers & !drops) << index;
+    chosen.open += high;
+    chosen.saved += if drops {
+        dropping
+    } else if lowers {
+        lowering
+    } else {
+        0
+    };
+    chosen.error += if drops {
+        gain
+    } else if lowers {
+        loss
+    } else {
+        0
+    };
+}
+
+impl Scratch {
+    /// The place of a code, or of the end of the block's `count` codes.
+    #[inline(always)]
+    fn next(&self, index: usize, count: usize) -> Place {
+        let place = self.codes[index & 63].place;
+        if index < count { place } else { Place::END }
+    }
+}
+
+/// The cost of an impossible path: more than any other.
+const IMPOSSIBLE: i32 = 1 << 29;
+
+/// The codes that a surviving path drops and lowers, by bit.
+#[derive(Clone, Copy, Default)]
+struct Path {
+    dropped: u64,
+    lowered: u64,
+    /// The error of both.
+    error: i32,
+}
+
+impl Path {
+    /// The path with the code of a bit, lowered or not.
+    #[inline(always)]
+    fn lower(self, lowers: bool, bit: u64, loss: i32) -> Self {
+        let (bit, loss) = if lowers { (bit, loss) } else { (0, 0) };
+        Self { lowered: self.lowered | bit, error: self.error + loss, ..self }
+    }
+
+    /// This path, or the other one. A branch would be unpredictable.
+    #[inline(always)]
+    fn or(self, other: Self, takes_other: bool) -> Self {
+        Self {
+            dropped: select_unpredictable(takes_other, other.dropped, self.dropped),
+            lowered: select_unpredictable(takes_other, other.lowered, self.lowered),
+            error: select_unpredictable(takes_other, other.error, self.error),
+        }
+    }
+}
+
+/// Finds the cheapest path through the codes `first..end`, between two codes that are kept.
+#[inline(always)]
+fn choose_several(
+    scratch: &Scratch,
+    lengths: &Lengths,
+    first: usize,
+    end: usize,
+    count: usize,
+    chosen: &mut Chosen,
+) {
+    // The surviving paths that keep the code before, and that drop it: their cost less their gain, and how much longer
+    // the run of the latter is.
+    let (mut kept, mut dropped) = (0, IMPOSSIBLE);
+    let mut kept_path = Path::default();
+    let mut dropped_path = kept_path;
+    let mut longer = 0;
+    let (mut gained, mut whole) = (0, 0);
+    let mut bit = 1u64 << (first & 63);
+    for &Candidate { gain, loss, place } in &scratch.codes[first..end] {
+        let [high, low] = lengths.pair(place);
+        whole += high;
         let low = low + loss;
-        let behind_kept = kept + lower(low, high);
-        let mut taken = u8::from(low < high) * LOWERED_BEHIND_KEPT;
-        let [high, low] = lengths.pair(position, magnitude, dropped_run);
+        let behind_kept = kept + low.min(high);
+        let mut path = kept_path.lower(low < high, bit, loss);
+        let [high, low] = lengths.pair(place.behind(longer));
         let low = low + loss;
-        let behind_dropped = dropped + lower(low, high);
-        taken |= u8::from(low < high) * LOWERED_BEHIND_DROPPED;
+        let behind_dropped = dropped + low.min(high);
+        path = path.or(dropped_path.lower(low < high, bit, loss), behind_dropped < behind_kept);
         // Of the paths that drop this code only the cheapest survives. In a few blocks another one with a shorter run
         // would cost some bits less in the end.
         let drops = dropped < kept;
-        taken |= u8::from(drops) * DROPPED_BEFORE;
-        dropped_run = RunStart(std::hint::select_unpredictable(drops, dropped_run.0, kept_run.0));
-        dropped = lower(dropped, kept) + DROPPING[(left & 1) as usize];
-        left >>= 1;
-        taken |= u8::from(behind_dropped < behind_kept) * KEPT_BEHIND_DROPPED;
-        kept = lower(behind_dropped, behind_kept) - gain;
-        kept_run = RunStart::behind(position);
+        longer = select_unpredictable(drops, longer, 0) + place.length();
+        dropped_path = kept_path.or(dropped_path, drops);
+        dropped_path.dropped |= bit;
+        dropped_path.error += gain;
+        dropped = dropped.min(kept);
+        kept = behind_dropped.min(behind_kept) - gain;
+        kept_path = path;
         gained += gain;
-        *step = taken;
+        bit <<= 1;
     }
-    if let Some(&behind) = codes.get(range.end) {
-        let bits = |next| lengths.pair(behind.position(), behind.magnitude(), next)[0];
-        kept += bits(kept_run);
-        dropped += bits(dropped_run);
-    }
-    let (cost, drops) = (lower(kept, dropped), dropped < kept);
-    let block_bits = model.block_bits();
-    // Codes outside of the range gain the rest of the total. A dropped block has neither their cost nor their gain.
-    if !model.intra && cost + (outside + block_bits) as f32 >= total - gained {
-        return drop_block(codes, bits + block_bits, total + lost, change);
-    }
-    let mut choice = Choice { kept: 0, lowered: 0 };
-    let mut state = u8::from(drops) << 4;
-    let mut error = 0.0;
-    let all = gains[range.clone()].iter().zip(&losses[range.clone()]).zip(&steps[range.clone()]);
-    for ((&gain, &loss), &step) in all.rev() {
-        let back = TRACE[usize::from(state | step) % TRACE.len()];
-        choice.kept = choice.kept << 1 | u64::from(back & 1);
-        choice.lowered = choice.lowered << 1 | u64::from(back >> 1 & 1);
-        error += only(gain, !back) + only(loss, back >> 1);
-        state = back << 2 & 16;
-    }
-    let inside = bits_below(range.end) & !bits_below(range.start);
-    choice.kept = choice.kept << (range.start & 63) & inside | bits_below(codes.len()) & !inside;
-    choice.lowered = choice.lowered << (range.start & 63) & inside;
-    if !model.intra && choice.kept == 0 {
-        return drop_block(codes, bits + block_bits, total + lost, change);
-    }
+    chosen.open += whole;
+    let next = scratch.next(end, count);
+    let bits = lengths.pair(next)[0];
+    whole += bits;
+    kept += bits;
+    dropped += lengths.pair(next.behind(longer))[0];
+    let path = kept_path.or(dropped_path, dropped < kept);
+    chosen.dropped |= path.dropped;
+    chosen.lowered |= path.lowered;
     // The cost of the path is its bits less the gain of its codes.
-    change.saved_bits += (bits - outside) as f32 - (cost + gained - error);
-    change.error += error + lost;
-    change.lost[0] += codes.len() as u64 - u64::from(choice.kept.count_ones());
-    choice
+    chosen.saved += whole - (kept.min(dropped) + gained - path.error);
+    chosen.error += path.error;
 }
 
-/// `value` where the lowest bit of `bit` is set, else 0.
+/// The higher of two values, by one instruction.
 #[inline(always)]
-fn only(value: f32, bit: u8) -> f32 {
-    f32::from_bits(value.to_bits() & u32::from(bit & 1).wrapping_neg())
+fn higher(a: f32, b: f32) -> f32 {
+    if a > b { a } else { b }
 }
 
 /// The lower of two values, by one instruction.
@@ -325,21 +417,29 @@ mod tests {
     use proptest::prelude::*;
 
     /// Bits and error of a choice in a non-intra block.
-    fn cost(codes: &[Code], gains: &[f32], losses: &[f32], choice: Choice) -> f32 {
+    fn cost(codes: &[Code], candidates: &[Candidate], choice: Choice) -> f32 {
         let lengths = Lengths::of(false);
-        let mut next = RunStart::start(false);
+        let (mut run, mut longer) = (RunStart::start(false), 0);
         let mut cost = if choice.kept == 0 { 0.0 } else { (lengths.end + BLOCK_OVERHEAD) as f32 };
         for (i, &code) in codes.iter().enumerate() {
             let [kept, lowered] = [choice.kept, choice.lowered].map(|bits| bits >> i & 1 != 0);
+            let place = run.pass(code.position(), code.magnitude());
             if kept {
-                let [high, low] = lengths.pair(code.position(), code.magnitude(), next);
-                cost += if lowered { low + losses[i] } else { high };
-                next = RunStart::behind(code.position());
+                let [high, low] = lengths.pair(place.behind(longer));
+                cost += (if lowered { low + candidates[i].loss } else { high }) as f32 / UNITS;
+                longer = 0;
             } else {
-                cost += gains[i];
+                cost += candidates[i].gain as f32 / UNITS;
+                longer += place.length();
             }
         }
         cost
+    }
+
+    #[test]
+    fn costs_are_rounded() {
+        let costs = [0.4, 0.6, -3.0, 4_000_000.0, -4_000_000.0, 1e30, -1e30].map(rounded);
+        assert_eq!(costs, [0, 1, -3, 4_000_000, -4_000_000, MOST, -MOST]);
     }
 
     proptest! {
@@ -374,7 +474,7 @@ mod tests {
         let choice = choose_at_new_scale(&mut scratch, &codes, &places, &model, changed, &mut change);
         let nearest = |code: &Code| Code::new(changed.level(*code).nearest as i16, code.position());
         let nearest: Vec<Code> = codes.iter().map(nearest).collect();
-        let of = |choice| cost(&nearest, &scratch.gains, &scratch.losses, choice);
+        let of = |choice| cost(&nearest, &scratch.codes, choice);
         let subsets = 0..1u64 << codes.len();
         let all = subsets.clone().flat_map(|kept| subsets.clone().map(move |lowered| (kept, lowered & kept)));
         let best = all.map(|(kept, lowered)| of(Choice { kept, lowered })).fold(f32::MAX, f32::min);
