@@ -11,7 +11,7 @@ use crate::header::PictureKind;
 /// How close a sample of a picture comes to its budget, ...
 const TOLERANCE: f64 = 0.005;
 /// ... and the picture; the others of its batch make up for the rest.
-const PICTURE_TOLERANCE: f64 = 0.02;
+const PICTURE_TOLERANCE: f64 = 0.04;
 /// Trials of the factor on a sample of the macroblocks, at most.
 const ROUNDS: usize = 10;
 /// Trials on the whole picture, at most.
