@@ -35,6 +35,27 @@ impl Predictors {
         motion: MotionType,
         s: usize,
     ) -> Result<Motion, Damage> {
+        if motion == MotionType::Frame && !context.header.full_pel[s] {
+            reader.refill();
+            let [across, down] = context.coding.f_code[s];
+            let before = self.vectors[s][0];
+            let x = read_component(reader, across, before.x)?;
+            let y = read_component(reader, down, before.y)?;
+            self.vectors[s] = [Vector { x, y }; 2];
+            return Ok(Motion { vectors: self.vectors[s], bottom: [false; 2], dmvector: [0; 2] });
+        }
+        self.read_any(reader, context, motion, s)
+    }
+
+    /// The same for vectors of any kind.
+    #[inline(never)]
+    fn read_any(
+        &mut self,
+        reader: &mut BitReader<'_>,
+        context: &PictureContext,
+        motion: MotionType,
+        s: usize,
+    ) -> Result<Motion, Damage> {
         let in_field = context.is_field();
         let two = matches!((motion, in_field), (MotionType::Field, false) | (MotionType::Split, _));
         let selects = two || (in_field && motion == MotionType::Field);
@@ -83,16 +104,73 @@ fn read_vector(
     Ok((next_predictor, if full_pel { Vector { x: x << 1, y: y << 1 } } else { Vector { x, y } }))
 }
 
+/// A difference whose code has at most [`Short::WIDTH`] bits.
+#[derive(Debug, Clone, Copy)]
+struct Short {
+    difference: i16,
+    /// 0 where the code is longer, or undefined.
+    bits: u16,
+}
+
+impl Short {
+    const WIDTH: u32 = 11;
+
+    /// By the next bits, for an `f_code`.
+    const fn table(f_code: u32) -> [Self; 1 << Self::WIDTH] {
+        let mut table = [Self { difference: 0, bits: 0 }; 1 << Self::WIDTH];
+        let mut bits = 0;
+        while bits < table.len() {
+            let (magnitude, length) = vlc::MOTION_CODES.at(bits >> (Self::WIDTH - 10));
+            let all = length + if magnitude > 0 { f_code } else { 0 };
+            if length > 0 && all <= Self::WIDTH {
+                let rest = bits as u32 >> (Self::WIDTH - all);
+                let residual = rest & ((1 << (f_code - 1)) - 1);
+                let negative = rest >> (f_code - 1) & 1 != 0;
+                let size = if magnitude > 0 { ((magnitude - 1) << (f_code - 1)) + residual + 1 } else { 0 };
+                let difference = if negative && magnitude > 0 { -(size as i16) } else { size as i16 };
+                table[bits] = Self { difference, bits: all as u16 };
+            }
+            bits += 1;
+        }
+        table
+    }
+}
+
+/// By `f_code`, from 1 on.
+static SHORT: [[Short; 1 << Short::WIDTH]; 9] = {
+    let mut tables = [[Short { difference: 0, bits: 0 }; 1 << Short::WIDTH]; 9];
+    let mut i = 0;
+    while i < 9 {
+        tables[i] = Short::table(i as u32 + 1);
+        i += 1;
+    }
+    tables
+};
+
 /// Reads one component: `motion_code`, `motion_residual`, and the wrap into the range of `f_code`. 19 bits must be
 /// available.
 #[inline(always)]
 fn read_component(reader: &mut BitReader<'_>, f_code: u8, predictor: i16) -> Result<i16, Damage> {
+    let table = SHORT.get(usize::from(f_code).wrapping_sub(1));
+    let short = table.map(|table| table[reader.peek(Short::WIDTH) as usize]);
+    let Some(Short { difference, bits }) = short.filter(|short| short.bits > 0) else {
+        return read_long_component(reader, f_code, predictor);
+    };
+    reader.skip(u32::from(bits));
+    // Values wrap into a range of 16 << f_code around 0, by sign extension.
+    let unused = 28 - u32::from(f_code);
+    let sum = i32::from(predictor) + i32::from(difference);
+    Ok(std::hint::select_unpredictable(difference != 0, (sum << unused >> unused) as i16, predictor))
+}
+
+/// The same for a code of any length.
+#[cold]
+fn read_long_component(reader: &mut BitReader<'_>, f_code: u8, predictor: i16) -> Result<i16, Damage> {
     let magnitude = i32::from(vlc::MOTION.read(reader).ok_or(Damage::Code)?);
     let moves = magnitude != 0;
     if !(1..=9).contains(&f_code) {
         return if moves { Err(Damage::Code) } else { Ok(predictor) };
     }
-    // A branch on `moves` would be unpredictable: the residual is always read, and used only if it is there.
     let residual_bits = u32::from(f_code) - 1;
     let word = reader.peek(1 + residual_bits) as i32;
     reader.skip(if moves { 1 + residual_bits } else { 0 });

@@ -252,25 +252,28 @@ impl Codes {
     /// check.
     pub(crate) const ROOM: usize = 128;
 
-    /// The room for the next codes.
+    /// The memory with room for a macroblock more, and how much of it is filled.
     #[inline]
-    pub(crate) fn room(&mut self) -> &mut [Code; Self::ROOM] {
-        if self.memory.len() < self.length + Self::ROOM {
+    pub(crate) fn filled(&mut self) -> (&mut [Code], usize) {
+        if self.memory.len() < self.length + Self::MACROBLOCK {
             self.grow();
         }
-        self.memory[self.length..].first_chunk_mut().expect("room was made")
+        (&mut self.memory, self.length)
     }
+
+    /// The codes of the most blocks of a macroblock, and room behind them.
+    const MACROBLOCK: usize = 12 * 64 + Self::ROOM;
 
     #[cold]
     fn grow(&mut self) {
-        self.memory.resize(2 * self.memory.len() + Self::ROOM, Code::new(0, 0));
+        self.memory.resize(2 * self.memory.len() + Self::MACROBLOCK, Code::new(0, 0));
     }
 
-    /// Appends the first `count` codes of the room.
+    /// Sets how much of the memory is filled.
     #[inline]
-    pub(crate) fn take(&mut self, count: usize) {
-        self.length += count;
-        debug_assert!(self.length <= self.memory.len());
+    pub(crate) fn set_filled(&mut self, length: usize) {
+        debug_assert!(length <= self.memory.len());
+        self.length = length;
     }
 
     pub(crate) fn truncate(&mut self, length: usize) {

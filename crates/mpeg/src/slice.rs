@@ -254,6 +254,8 @@ impl<'a> SliceReader<'a> {
         let table = coefficients(self.context, intra);
         // A local copy of the reader stays in registers.
         let mut reader = self.reader.clone();
+        let (memory, mut filled) = codes.filled();
+        let (dc_only, mpeg2) = (self.context.kind() == PictureKind::D, self.context.mpeg2);
         let mut left = pattern << (16 - self.context.chroma.blocks());
         macroblock.blocks = left.count_ones() as u8;
         macroblock.luma_blocks = (left >> 12).count_ones() as u8;
@@ -262,19 +264,18 @@ impl<'a> SliceReader<'a> {
             left &= !(1 << 15 >> index);
             let dc = if intra { self.read_dc(&mut reader, index)? } else { 0 };
             let start = reader.position() as u32;
-            let first = codes.len() as u32;
-            let count = match self.context.kind() {
-                PictureKind::D => 0,
-                _ => read_codes(&mut reader, codes.room(), table, intra, self.context.mpeg2)?,
-            };
-            codes.take(count);
+            let first = filled as u32;
+            let room = memory.get_mut(filled..).and_then(<[Code]>::first_chunk_mut).ok_or(Damage::Coefficients)?;
+            let count = if dc_only { 0 } else { read_codes(&mut reader, room, table, intra, mpeg2)? };
+            filled += count;
             blocks.push(Block { start, first, count: count as u8, index, intra, dc });
         }
+        codes.set_filled(filled);
         self.reader = reader;
         if !intra {
             self.reset_dc();
         }
-        if self.context.kind() == PictureKind::D && !self.reader.flag() {
+        if dc_only && !self.reader.flag() {
             return Err(Damage::Code);
         }
         Ok(())

@@ -43,6 +43,12 @@ impl<const SIZE: usize> Lookup<SIZE> {
         Self { decode, encode }
     }
 
+    /// Value and length of the code that begins with these bits, as many as the longest code has; 0 bits for an undefined one.
+    pub(crate) const fn at(&self, bits: usize) -> (u32, u32) {
+        let Symbol { value, bits } = self.decode[bits];
+        (value as u32, bits as u32)
+    }
+
     /// Reads one code; 16 bits must be available. `None` for an undefined code.
     #[inline]
     pub(crate) fn read(&self, reader: &mut BitReader<'_>) -> Option<u8> {
@@ -71,6 +77,7 @@ pub(crate) static TYPE_P: Lookup<64> = Lookup::new(&mb::TYPE_P);
 pub(crate) static TYPE_B: Lookup<64> = Lookup::new(&mb::TYPE_B);
 pub(crate) static TYPE_D: Lookup<64> = Lookup::new(&mb::TYPE_D);
 pub(crate) static PATTERN_420: Lookup<512> = Lookup::new(&mb::PATTERN_420);
+pub(crate) const MOTION_CODES: Lookup<1024> = Lookup::new(&mb::MOTION);
 pub(crate) static MOTION: Lookup<1024> = Lookup::new(&mb::MOTION);
 pub(crate) static DC_SIZE_LUMA: Lookup<512> = Lookup::new(&mb::DC_SIZE_LUMA);
 pub(crate) static DC_SIZE_CHROMA: Lookup<1024> = Lookup::new(&mb::DC_SIZE_CHROMA);

@@ -8,6 +8,8 @@ pub(super) struct ScaleMap {
     /// By code: the first code whose scale is not below the one wanted, and the share of rows that use it rather than
     /// the code below.
     codes: [(u8, f64); 32],
+    /// Every code stays.
+    unchanged: bool,
 }
 
 impl ScaleMap {
@@ -25,12 +27,17 @@ impl ScaleMap {
             (above as u8, share)
         };
         let same = |code: usize| (code as u8, 1.0);
-        Self { codes: std::array::from_fn(|code| if factor > 1.0 { coarser(code) } else { same(code) }) }
+        let unchanged = factor <= 1.0;
+        let codes = std::array::from_fn(|code| if unchanged { same(code) } else { coarser(code) });
+        Self { codes, unchanged }
     }
 
     /// The code in place of `code`. Between two scales, rows of macroblocks alternate so that the mean is right.
     #[inline]
     pub(super) fn of(&self, code: u8, row: u32) -> u8 {
+        if self.unchanged {
+            return code & 31;
+        }
         let (above, share) = self.codes[usize::from(code & 31)];
         // Multiples of the golden ratio are evenly spread for any number of rows.
         let place = f64::from(row.wrapping_mul(0x9e37_79b9)) / 4_294_967_296.0;
