@@ -265,7 +265,8 @@ impl<'a> SliceReader<'a> {
             let dc = if intra { self.read_dc(&mut reader, index)? } else { 0 };
             let start = reader.position() as u32;
             let first = filled as u32;
-            let room = memory.get_mut(filled..).and_then(<[Code]>::first_chunk_mut).ok_or(Damage::Coefficients)?;
+            let room =
+                memory.get_mut(filled..).and_then(<[Code]>::first_chunk_mut).ok_or(Damage::Coefficients)?;
             let count = if dc_only { 0 } else { read_codes(&mut reader, room, table, intra, mpeg2)? };
             filled += count;
             blocks.push(Block { start, first, count: count as u8, index, intra, dc });

@@ -2,11 +2,12 @@
 //! the errors of earlier pictures do not add up (Assunção and Ghanbari, "A frequency-domain video transcoder for dynamic
 //! bit-rate reduction of MPEG-2 bit streams", 1998; here the error is predicted in samples).
 
+use super::candidates::Scratch;
 use super::drift::{Drift, ErrorSink, PredictedError, energy};
 use super::lengths::{Lengths, RunStart, SHORTEST};
 use super::levels::Choice;
 use super::recode::{CHROMA_WEIGHT, dither, spread};
-use super::trellis::{self, CostModel, RdChange, Scratch};
+use super::trellis::{self, CostModel, RdChange};
 use crate::decode::block::dequantise_codes;
 use crate::header::PictureContext;
 use crate::picture::{Code, Macroblock, Picture};

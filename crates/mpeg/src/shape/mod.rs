@@ -13,6 +13,7 @@
 
 mod auto;
 mod batch;
+mod candidates;
 mod causal;
 mod ceiling;
 mod closed;

@@ -1,8 +1,9 @@
 //! Requantisation of macroblocks, each for a lambda and a quantiser scale.
 
+use super::candidates::Scratch;
 use super::lengths::Lengths;
 use super::levels::{Choice, Level, Levels, NewScale, SAME_LEVELS, SameLevels};
-use super::trellis::{self, CostModel, RdChange, Scratch, Weights, weight_for_all};
+use super::trellis::{self, CostModel, RdChange, Weights, weight_for_all};
 use crate::header::PictureContext;
 use crate::picture::{Block, Code, Macroblock, Picture};
 use crate::write::rewrite::{Codes, Content};

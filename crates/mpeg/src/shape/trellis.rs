@@ -2,7 +2,8 @@
 //! lambda times rate. A Viterbi path search over the codes with two states: whether the code before is kept. All costs
 //! are in bits: squared error over lambda.
 
-use super::lengths::{Lengths, Place, RunStart, SHORTEST, STEP, UNIT};
+use super::candidates::{Candidate, Scratch, UNITS};
+use super::lengths::{Lengths, RunStart, SHORTEST, STEP, UNIT};
 use super::levels::{Choice, NewScale, SameLevels};
 use crate::picture::{Code, bits_of_first};
 use std::hint::select_unpredictable;
@@ -38,62 +39,6 @@ impl CostModel {
 
 /// Weights by scan position.
 pub(super) type Weights = [f32; 64];
-
-/// Working memory for the codes of a block.
-#[derive(Debug)]
-pub(super) struct Scratch {
-    codes: [Candidate; 64],
-}
-
-/// What is known of a code before the choice.
-#[derive(Debug, Clone, Copy, Default)]
-struct Candidate {
-    /// What it gains with its level, in units of bits, ...
-    gain: i32,
-    /// ... and how much less with the level lowered by one.
-    loss: i32,
-    /// Its place in the tables of lengths, behind the code before.
-    place: Place,
-}
-
-impl Candidate {
-    /// `gain` and `loss` in units.
-    #[inline(always)]
-    fn new(gain: f32, loss: f32, place: Place) -> Self {
-        Self { gain: rounded(gain), loss: rounded(loss), place }
-    }
-}
-
-/// A cost as an integer, between [`MOST`] and its negative: the bits of a float in whose range neighbours differ by 1.
-#[inline(always)]
-fn rounded(units: f32) -> i32 {
-    const BASE: f32 = 12_582_912.0;
-    (higher(lower(units, MOST as f32), -MOST as f32) + BASE).to_bits() as i32 - BASE.to_bits() as i32
-}
-
-/// The highest cost of a code in units: more than a block has bits, and so low that a block of them is no overflow.
-const MOST: i32 = 1 << 22;
-
-impl Default for Scratch {
-    fn default() -> Self {
-        Self { codes: [Candidate::default(); 64] }
-    }
-}
-
-impl Scratch {
-    /// Sets what a code gains, and how much less with its level lowered by one. `run` is where its run begins.
-    pub(super) fn set(
-        &mut self,
-        index: usize,
-        gain: f32,
-        loss: f32,
-        (magnitude, position): (i32, u8),
-        run: &mut RunStart,
-    ) {
-        let place = run.pass(position, magnitude.min(Code::MAGNITUDES as i32 - 1) as u8);
-        self.codes[index] = Candidate::new(UNITS * gain, UNITS * loss, place);
-    }
-}
 
 /// Rate and distortion of the choices, summed up.
 #[derive(Debug, Clone, Copy, Default)]
@@ -265,9 +210,6 @@ fn choose_open(
     Choice { kept, lowered }
 }
 
-/// [`UNIT`]
-const UNITS: f32 = UNIT as f32;
-
 /// Chooses for a code between two that are kept.
 #[inline(always)]
 fn choose_one(scratch: &Scratch, lengths: &Lengths, index: usize, count: usize, chosen: &mut Chosen) {
@@ -296,15 +238,6 @@ fn choose_one(scratch: &Scratch, lengths: &Lengths, index: usize, count: usize, 
     } else {
         0
     };
-}
-
-impl Scratch {
-    /// The place of a code, or of the end of the block's `count` codes.
-    #[inline(always)]
-    fn next(&self, index: usize, count: usize) -> Place {
-        let place = self.codes[index & 63].place;
-        if index < count { place } else { Place::END }
-    }
 }
 
 /// The cost of an impossible path: more than any other.
@@ -393,18 +326,6 @@ fn choose_several(
     chosen.error += path.error;
 }
 
-/// The higher of two values, by one instruction.
-#[inline(always)]
-fn higher(a: f32, b: f32) -> f32 {
-    if a > b { a } else { b }
-}
-
-/// The lower of two values, by one instruction.
-#[inline(always)]
-fn lower(a: f32, b: f32) -> f32 {
-    if a < b { a } else { b }
-}
-
 #[inline]
 fn bits_below(count: usize) -> u64 {
     if count >= 64 { u64::MAX } else { (1 << count) - 1 }
@@ -434,12 +355,6 @@ mod tests {
             }
         }
         cost
-    }
-
-    #[test]
-    fn costs_are_rounded() {
-        let costs = [0.4, 0.6, -3.0, 4_000_000.0, -4_000_000.0, 1e30, -1e30].map(rounded);
-        assert_eq!(costs, [0, 1, -3, 4_000_000, -4_000_000, MOST, -MOST]);
     }
 
     proptest! {
