@@ -7,7 +7,7 @@ use crate::tolerance::Tolerance;
 use crate::trace::mean;
 use seaway_media::clip;
 use seaway_mpeg::decode::{Decoder, Frame};
-use seaway_mpeg::shape::{Config, Method, Shaper, Target};
+use seaway_mpeg::shape::{Budget, Config, Method, Shaper, Target};
 use seaway_quality::{Plane, psnr};
 use std::sync::Arc;
 
@@ -76,7 +76,9 @@ fn luma(frame: &Frame) -> Plane<'_> {
 }
 
 fn shape(clip: &Clip, method: Method, ratio: f64) -> Result<Shaped, Failure> {
-    let mut shaper = Shaper::new(Config::new(method, Target::Ratio(ratio)));
+    // The paper cuts I, P and B pictures alike.
+    let config = Config { budget: Budget::Proportional, ..Config::new(method, Target::Ratio(ratio)) };
+    let mut shaper = Shaper::new(config);
     shaper.announce_length(clip.stream.len() as u64);
     shaper.push(&clip.stream);
     shaper.finish();
@@ -122,7 +124,10 @@ fn judged(
     Ok(Results {
         checks,
         figures,
-        parameters: vec![("command", "seaway shape IN OUT --ratio 0.8 --method memoryless".to_owned())],
+        parameters: vec![(
+            "command",
+            "seaway shape IN OUT --ratio 0.8 --method memoryless --budget paper".to_owned(),
+        )],
         remarks: vec![ON_MOBILE.to_owned()],
         substitute: mobile.is_none().then_some(SUBSTITUTE),
     })
