@@ -6,7 +6,8 @@ usage: promises.py MASTERS WORK [--seaway BINARY] [--methods auto,window] [--str
 Each stream is shaped to a share of its mean rate as a file, through a pipe, and by a schedule of two rates. Checked: the mean
 (0.1 % of a file, 0.2 % of a pipe, where the bucket lets so much through), the leaky bucket of a second, each second of a
 schedule (3 %), the number of pictures, FFmpeg and libmpeg2 without a message and with the same number of frames, and of
-transport streams every other PID and the PCR (0.5 us at a constant multiplex rate). Needs ffmpeg, mpeg2enc and mpeg2dec.
+transport streams every other PID, the PCR (0.5 us at a constant multiplex rate) and that no octet stays in the decoder's buffer for
+more than a second. Needs ffmpeg, mpeg2enc and mpeg2dec.
 """
 import argparse, os, re, subprocess, sys
 import reader
@@ -127,6 +128,9 @@ def check(source, out, rates, tolerance, way):
         error, kept = reader.clock_error(after.packets, pcr)
         if kept < stamps or error > max(before, 0.5e-6):
             wrong.append(f"PCR {error * 1e6:.2f} us off, {kept} of {stamps}")
+        stay = reader.longest_stay(after.packets, pid, pcr)
+        if stay > max(1.0, reader.longest_stay(source.packets, pid, pcr)):
+            wrong.append(f"an octet stays {stay:.3f} s in the decoder's buffer")
     return wrong
 
 

@@ -212,6 +212,35 @@ def clock_error(packets, pid):
     return max(abs(pcr - start - (index - first) * period) for index, pcr in stamps) / 27e6, len(stamps)
 
 
+def stamp(octets):
+    """A time stamp of a PES packet, in periods of 90 kHz."""
+    return (octets[0] >> 1 & 7) << 30 | octets[1] << 22 | (octets[2] >> 1) << 15 | octets[3] << 7 | octets[4] >> 1
+
+
+def longest_stay(packets, pid, clock):
+    """The longest time in seconds from the arrival of a picture's first octet, by the PCRs, to its decoding, by its DTS:
+    13818-1, 2.4.2.6 allows one second. Arrivals are known between two PCRs of one clock."""
+    stamps = [(index, pcr) for index, packet in enumerate(packets)
+              if pid_of(packet) == clock and (pcr := pcr_of(packet)) is not None]
+    starts = [(index, payload) for index, packet in enumerate(packets) if pid_of(packet) == pid and packet[1] & 0x40
+              and len(payload := payload_of(packet)) > 19 and payload[:3] == b"\0\0\1" and payload[7] & 0x80]
+    longest, after = 0.0, 1
+    for index, payload in starts:
+        while after < len(stamps) and stamps[after][0] < index:
+            after += 1
+        if after == len(stamps):
+            break
+        (first, start), (last, end) = stamps[after - 1], stamps[after]
+        if not first <= index <= last or not 0 < end - start < 27e6:
+            continue
+        arrival = start + (index - first) * (end - start) / (last - first)
+        decoded = stamp(payload[14:19] if payload[7] & 0x40 else payload[9:14])
+        stay = (decoded - arrival / 300) % (1 << 33)
+        # What is decoded before it has come is late, not long there.
+        longest = max(longest, stay / 90e3 if stay < 1 << 32 else 0.0)
+    return longest
+
+
 def others(packets, pid):
     """The packets of every PID but the video and the null packets, by PID; without their PCR."""
     found = {}
