@@ -5,7 +5,7 @@ mod receiver;
 mod sender;
 
 pub use amplification::AmplificationLimit;
-pub use receiver::ReceiverChannel;
+pub use receiver::{FORMER, ReceiverChannel};
 pub use sender::SenderChannel;
 
 use bytes::Bytes;

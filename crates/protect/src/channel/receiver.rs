@@ -8,7 +8,7 @@ use seaway_units::{TimeDelta, Timestamp};
 use std::net::SocketAddr;
 
 /// For so long after the last packet from there, reports go to the sender's former address as well.
-const FORMER: TimeDelta = TimeDelta::from_secs(3);
+pub const FORMER: TimeDelta = TimeDelta::from_secs(3);
 
 /// The receiver's end: it answers handshakes, opens packets, and knows where its sender is now.
 ///
@@ -131,7 +131,9 @@ impl ReceiverChannel {
         let session = Session { first: peer.first, peer: from, former: None, keys, protection, token };
         let old = self.session.replace(session);
         let is_new = old.as_ref().is_none_or(|old| old.first != peer.first);
-        if let Some(old) = old.filter(|_| is_new) {
+        // The same sources at another address: another sender that made the same ones of 4 million, or this one behind another address,
+        // which has a new token and ignores the notice.
+        if let Some(old) = old.filter(|old| is_new || old.peer != from) {
             self.answer = Some((old.peer, old.token.to_notice()));
             self.replaced = Some((old.peer, old.token));
         }

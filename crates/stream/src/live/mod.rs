@@ -4,6 +4,8 @@
 //! encoder, a receiver's playback thread the decoder and the sinks. The application's thread holds [`Sender`] and
 //! [`Receiver`], which keep the state and hand out events.
 
+#[cfg(test)]
+mod attacks;
 mod browser;
 mod capture;
 mod channel;

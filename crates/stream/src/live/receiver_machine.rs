@@ -1,12 +1,13 @@
 //! A session's receiver on a socket.
 
 use super::event::ReceiveEvent;
-use super::lane_addresses::LaneAddresses;
+use super::lane_addresses::{LaneAddresses, ReportRoute};
 use super::machine::RejectCounters;
 use bytes::Bytes;
+use seaway_control::Subflow;
 use seaway_net::{Incoming, Machine, Outgoing, SNAPSHOT_INTERVAL, next_snapshot};
 use seaway_protect::Error;
-use seaway_protect::channel::{AmplificationLimit, Received, ReceiverChannel};
+use seaway_protect::channel::{AmplificationLimit, FORMER, Received, ReceiverChannel};
 use seaway_session::{
     Message, Receiver, ReceiverEvent, ReceiverStatistics, RtpPacket, SourceId, payload_type,
 };
@@ -194,6 +195,12 @@ impl ReceiverMachine {
         }
     }
 
+    /// What the session has counted.
+    #[cfg(test)]
+    pub(super) fn statistics(&self) -> ReceiverStatistics {
+        self.receiver.statistics()
+    }
+
     /// A datagram came: snapshots follow each other as they do in a session.
     fn leave_idleness(&mut self, now: Timestamp) {
         self.last_datagram = now;
@@ -298,11 +305,34 @@ impl ReceiverMachine {
             Ok(Received::Handshake) => {}
             Err(error) => {
                 self.rejected.count(error);
+                if error == Error::Replayed {
+                    self.repeated_by_lane(now, datagram);
+                }
                 if error == Error::OtherKey && !std::mem::replace(&mut self.has_warned, true) {
                     self.update(ReceiverUpdate::Keys(now, ReceiveEvent::OtherKey(datagram.from)));
                 }
             }
         }
+    }
+
+    /// A packet came again, perhaps by a lane.
+    fn repeated_by_lane(&mut self, now: Timestamp, datagram: &Incoming<'_>) {
+        let ssrc = ssrc_of(datagram.data).filter(|_| !is_rtcp(datagram.data));
+        if let Some(lane) = ssrc.and_then(|ssrc| LaneAddresses::lane_of(self.receiver.description(), ssrc)) {
+            self.lanes.on_repeated(now, lane, datagram.from, datagram.data.len());
+        }
+    }
+
+    /// Where a report goes that is to leave by a lane. A copy goes to the lane's former address where a key shows that packets from there
+    /// were the sender's.
+    fn to_lane(&mut self, now: Timestamp, lane: Subflow, report: &[u8]) -> Option<SocketAddr> {
+        let memory = match self.access {
+            Access::Open { .. } => TimeDelta::ZERO,
+            Access::Keyed(_) => FORMER,
+        };
+        let ReportRoute { to, former } = self.lanes.to(now, lane, report.len(), memory)?;
+        self.copy = former.map(|former| (former, report.to_vec()));
+        Some(to)
     }
 
     fn after_input(&mut self, now: Timestamp) {
@@ -395,7 +425,7 @@ impl Machine for ReceiverMachine {
                 continue;
             }
             if !self.lanes.is_empty() {
-                if let Some(to) = self.lanes.to(transmit.subflow, buffer.len()).filter(|_| is_sealed) {
+                if is_sealed && let Some(to) = self.to_lane(now, transmit.subflow, buffer) {
                     return Some(Outgoing { socket: 0, to, ecn: transmit.ecn });
                 }
             } else if is_sealed && self.limit.allows(buffer.len()) {
