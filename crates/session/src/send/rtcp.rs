@@ -59,6 +59,11 @@ impl Peer {
     }
 }
 
+/// Packets that arrived by a report.
+fn arrivals(stream: &StreamReport<'_>) -> u64 {
+    stream.packets().filter(|(_, metric)| matches!(metric, Metric::Received { .. })).count() as u64
+}
+
 impl Sender {
     /// A message came. What is malformed or not for this session is counted and otherwise ignored.
     ///
@@ -188,18 +193,25 @@ impl Sender {
         }
     }
 
-    /// RFC 8888: each metric block is an arrival that counts back from the report's own time.
+    /// RFC 8888: each metric block is an arrival that counts back from the report's own time. What reports arrivals of packets that never
+    /// left, and no others, is no feedback.
     fn on_ccfb(&mut self, now: Timestamp, report: &Ccfb<'_>) -> bool {
         let clock = self.peer.report_time(report.report_timestamp.bits());
         let made = NtpTime::from_bits(clock << 16).to_remote();
         let mut is_feedback = false;
         for stream in report.streams() {
             let Some(source) = self.about(now, report.sender_ssrc, stream.ssrc) else { continue };
+            let unmatched = self.statistics.refused.unmatched;
+            let newest = self.on_metrics(now, made, source, &stream);
+            let forged = self.statistics.refused.unmatched - unmatched;
+            if forged > 0 && forged == arrivals(&stream) {
+                continue;
+            }
             self.peer.report_clock = self.peer.report_clock.max(Some(clock));
             self.on_feedback_kind(FeedbackKind::Ccfb);
             self.feedback.peer(source.subflow);
             is_feedback = true;
-            if let Some((id, held)) = self.on_metrics(now, made, source, &stream) {
+            if let Some((id, held)) = newest {
                 self.feedback.on_newest(source.subflow, id, held);
             }
         }
@@ -252,17 +264,27 @@ impl Sender {
         if self.about(now, report.sender_ssrc, report.media_ssrc).is_none() {
             return false;
         }
-        self.on_feedback_kind(FeedbackKind::Twcc);
+        let (mut matched, mut forged) = (false, false);
         for (sequence, at) in report.packets() {
             let Some(at) = at else { continue };
-            let at = self.peer.arrival_time(at);
             let id = self.feedback.history.find_transport(sequence);
+            // A packet that never left says nothing of the peer's clock.
+            if id.is_none() {
+                (self.statistics.refused.unmatched, forged) = (self.statistics.refused.unmatched + 1, true);
+                continue;
+            }
+            matched = true;
+            let at = self.peer.arrival_time(at);
             self.on_arrived(now, id, Some(at), Ecn::NotEct);
             if let Some((id, (_, subflow))) = id.and_then(|id| Some((id, self.feedback.sent(id)?))) {
                 self.feedback.on_newest(subflow, id, TimeDelta::ZERO);
             }
         }
-        true
+        let is_feedback = matched || !forged;
+        if is_feedback {
+            self.on_feedback_kind(FeedbackKind::Twcc);
+        }
+        is_feedback
     }
 
     #[inline]
@@ -309,13 +331,14 @@ impl Sender {
 
     fn on_nack(&mut self, now: Timestamp, nack: &Nack<'_>) -> bool {
         let Some(source) = self.about(now, nack.sender_ssrc, nack.media_ssrc) else { return false };
-        let rtt = self.rtt();
+        let (rtt, mut is_feedback) = (self.rtt(), false);
         for sequence in nack.sequence_numbers() {
             let id = self.numbers.find(source, sequence);
             let Some((id, (sent, subflow))) = id.and_then(|id| Some((id, self.feedback.sent(id)?))) else {
                 self.statistics.refused.unmatched += 1;
                 continue;
             };
+            is_feedback = true;
             self.statistics.requested += 1;
             self.feedback.on_requested(subflow, id);
             let retransmissions = &mut self.scheduler.retransmissions;
@@ -324,7 +347,7 @@ impl Sender {
                 retransmissions.queue(subflow, id, service);
             }
         }
-        true
+        is_feedback
     }
 
     /// Gives the controller the feedback of the message, and declares lost what is overdue.

@@ -252,18 +252,18 @@ fn a_rebind_amid_the_handshake_costs_another_handshake() {
 
 /// Without a key the first address holds the session, whatever synchronisation source another uses.
 #[test]
-fn a_stranger_with_the_sources_of_the_session_is_refused() {
+fn an_unknown_sender_with_the_sources_of_the_session_is_refused() {
     for key in [true, false] {
         let (mut scene, mut end) = (Scene::new(key), End::new(Timestamp::ZERO, 1024, 0, key, LANES));
         scene.run(&mut end, 2_000, deliver);
         // Plain RTP with the same sources and its own numbers and times.
-        let mut stranger = End::new(scene.now, 1024, 0, false, [ATTACKER; 2]);
+        let mut forger = End::new(scene.now, 1024, 0, false, [ATTACKER; 2]);
         let before = scene.received();
         let (mut forged, mut own) = (0, 0);
         let sent = scene.run(&mut end, 5_000, |scene, from, octets| {
             own += 1;
             scene.arrive(from, octets);
-            for (from, octets) in stranger.poll(scene.now) {
+            for (from, octets) in forger.poll(scene.now) {
                 forged += 1;
                 scene.arrive(from, &octets);
             }
@@ -274,7 +274,7 @@ fn a_stranger_with_the_sources_of_the_session_is_refused() {
             "{received} of {own}, {forged} forged"
         );
         assert_eq!(sent.to(ATTACKER), 0);
-        // What the stranger sent left no trace: the sender goes on alone.
+        // What the attacker sent left no trace: the sender goes on alone.
         let before = scene.received();
         scene.run(&mut end, 5_000, deliver);
         assert!(scene.received() > before + 400);
