@@ -30,7 +30,9 @@ pub(super) struct Signal {
 }
 
 /// Base delay is the least of the present and the former ten minutes (RFC 8698 section 5.1.1 asks for "tens of
-/// minutes", and for a way out after a change of route).
+/// minutes", and for a way out after a change of route). Not less: a flow alone keeps a queue of x_ref * RMAX / r by its own law, which a
+/// shorter minimum takes for the path. At 3 Mbit/s, RMAX 13.5 Mbit/s and 100 ms of room, two buckets of 30 s leave a queue of 58 to 64 ms
+/// and lose 0.6 to 1.8 % (round trip 60 ms); ten minutes leave 48 ms and lose nothing (160 ms).
 const BASE_BUCKET: TimeDelta = TimeDelta::from_secs(600);
 /// A higher queueing delay is taken for an error and left out, ms.
 const LONGEST_DELAY: f64 = 60_000.0;
