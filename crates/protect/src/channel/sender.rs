@@ -177,6 +177,10 @@ impl SenderChannel {
     /// beginning of time.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         let keyed = self.keyed.as_ref().filter(|keyed| !keyed.is_replaced)?;
+        if keyed.handshake.is_none() && keyed.proof.is_none() {
+            // It is asked for several times a packet.
+            return Some(keyed.silent_at().unwrap_or(Timestamp::ZERO));
+        }
         let proof = keyed.proof.as_ref().map(|proof| proof.next);
         let other = match &keyed.handshake {
             Some(handshake) => handshake.initiator.poll_timeout(),
