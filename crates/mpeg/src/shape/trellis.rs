@@ -145,6 +145,7 @@ fn drop_block(codes: &[Code], bits: u32, error: f32, change: &mut RdChange) -> C
 }
 
 /// A block before the choice among its codes.
+#[derive(Clone, Copy)]
 struct BlockCost {
     /// Codes that may be dropped or lowered, by bit; the others are kept.
     open: u64,
