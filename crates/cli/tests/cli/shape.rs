@@ -150,7 +150,7 @@ fn a_bucket_holds_for_files_and_pipes_by_every_method() {
             assert!((highest_level - highest / 0.17).abs() < 0.001, "{highest_level}");
         }
     }
-    let run = bench.run(&["shape", &input, "out", "--rate", "160 kbit/s", "--bucket", "20 ms"]);
+    let run = bench.run(&["shape", &input, "out", "--rate", "160 kbit/s", "--bucket", "10 ms"]);
     assert_eq!(run.code, Some(3));
     assert!(run.stdout.contains("pictures overflow the bucket"), "{}", run.stdout);
     let run = bench.run(&["shape", &input, "out", "--ratio", "0.8", "--bucket", "1 s"]);
