@@ -167,7 +167,8 @@ fn video_is_back_two_seconds_after_the_link() {
     link_up(&hosts.near, FAR).unwrap();
     let back = receiver.wait_for("pictures", |line| line["frames_displayed"].as_u64() > Some(shown));
     let waited = back["time"].as_f64().unwrap() - up;
-    assert!(waited <= 2.0, "{waited} s until the first picture");
+    // Values come ten times a second: the link is up after `up`, and the picture was shown before `back`.
+    assert!(waited <= 2.2, "{waited} s until the first picture");
     receiver.wait_for_frames(shown + 25);
     assert!(sender.is_running());
     sender.finish();
