@@ -325,7 +325,7 @@ impl ReceiverMachine {
 
     /// Where a report goes that is to leave by a lane. A copy goes to the lane's former address where a key shows that packets from there
     /// were the sender's.
-    fn to_lane(&mut self, now: Timestamp, lane: Subflow, report: &[u8]) -> Option<SocketAddr> {
+    fn route_by_lane(&mut self, now: Timestamp, lane: Subflow, report: &[u8]) -> Option<SocketAddr> {
         let memory = match self.access {
             Access::Open { .. } => TimeDelta::ZERO,
             Access::Keyed(_) => FORMER,
@@ -425,7 +425,7 @@ impl Machine for ReceiverMachine {
                 continue;
             }
             if !self.lanes.is_empty() {
-                if is_sealed && let Some(to) = self.to_lane(now, transmit.subflow, buffer) {
+                if is_sealed && let Some(to) = self.route_by_lane(now, transmit.subflow, buffer) {
                     return Some(Outgoing { socket: 0, to, ecn: transmit.ecn });
                 }
             } else if is_sealed && self.limit.allows(buffer.len()) {
