@@ -177,7 +177,7 @@ fn check_by_promtool(text: &str) {
     let tool = if unpacked.exists() { unpacked } else { "promtool".into() };
     let check =
         Command::new(&tool).args(["check", "metrics"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let Ok(mut check) = check else { return eprintln!("SKIPPED: no promtool") };
+    let Ok(mut check) = check else { return super::process::skip("no promtool") };
     check.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
     let output = check.wait_with_output().unwrap();
     assert!(output.status.success(), "{}{text}", String::from_utf8_lossy(&output.stderr));
