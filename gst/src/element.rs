@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// `seaway` falls to its least rate here after a squeeze in half of the runs: README.md, "With rtpbin".
+/// `seaway` falls to its least rate here after a squeeze in most runs: README.md, "With rtpbin".
 const DEFAULT_CONTROLLER: &str = "gcc";
 /// Bits per second, as `rtpgccbwe` has them.
 const DEFAULT_MIN: u32 = 1000;

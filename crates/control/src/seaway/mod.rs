@@ -415,7 +415,7 @@ impl RateController for Seaway {
     }
 
     fn least_used(&self) -> f64 {
-        // The capacity is measured from trains of packets, and holds while less is sent.
+        // Behind the pacer of a session the capacity is measured from trains of packets, and holds while less is sent.
         0.5
     }
 

@@ -24,7 +24,6 @@ static ONE: LazyLock<Lengths> = LazyLock::new(|| Lengths::new(&TABLE_ONE));
 
 /// The index of a code in the tables: 64 places for each run, one for each magnitude.
 #[derive(Debug, Clone, Copy, Default)]
-
 pub(super) struct Place(u16);
 
 impl Place {
