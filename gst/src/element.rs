@@ -4,14 +4,13 @@ use crate::estimate::{Estimate, Reported};
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
+use seaway_control::Registry;
 use seaway_session::Limits;
 use seaway_units::{Bitrate, DataSize, RemoteTimestamp, Timestamp};
 use std::collections::VecDeque;
 use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// `seaway` falls to its least rate here after a squeeze in most runs: README.md, "With rtpbin".
-const DEFAULT_CONTROLLER: &str = "gcc";
 /// Bits per second, as `rtpgccbwe` has them.
 const DEFAULT_MIN: u32 = 1000;
 const DEFAULT_START: u32 = 2_048_000;
@@ -294,7 +293,7 @@ impl ObjectSubclass for Imp {
             source,
             clock: gst::SystemClock::obtain(),
             settings: Mutex::new(Settings {
-                controller: DEFAULT_CONTROLLER.to_owned(),
+                controller: Registry::DEFAULT.to_owned(),
                 min: DEFAULT_MIN,
                 rate: DEFAULT_START,
                 max: DEFAULT_MAX,
@@ -340,8 +339,8 @@ impl ObjectImpl for Imp {
                 rate("max-bitrate", "Greatest bitrate", "Greatest rate that is estimated (bit/s)", DEFAULT_MAX),
                 glib::ParamSpecString::builder("controller")
                     .nick("Controller")
-                    .blurb("Rate controller with its options, such as 'nada' or 'seaway(tolerate=0.1)'; `seaway list controls`")
-                    .default_value(Some(DEFAULT_CONTROLLER))
+                    .blurb("Rate controller with its options, such as 'nada' or 'seaway(weight=2)'; `seaway list controls`")
+                    .default_value(Some(Registry::DEFAULT))
                     .mutable_ready()
                     .build(),
             ]
@@ -358,7 +357,7 @@ impl ObjectImpl for Imp {
             "max-bitrate" => settings.max = rate(),
             _ => {
                 let text = value.get::<Option<String>>().ok().flatten();
-                settings.controller = text.unwrap_or_else(|| DEFAULT_CONTROLLER.to_owned());
+                settings.controller = text.unwrap_or_else(|| Registry::DEFAULT.to_owned());
             }
         }
     }

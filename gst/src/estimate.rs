@@ -110,10 +110,15 @@ impl Estimate {
         self.waiting.pop_front();
         self.backlog = self.backlog.saturating_sub(size);
         let allowance = self.estimator.controller().allowance(Subflow(0));
+        // One that had waited too long leaves no debt: those behind it would wait for all that the pace was ever too low.
+        if self.pacer.due(allowance).is_some_and(|due| due <= now) {
+            self.pacer.on_sent(now, allowance, size);
+        } else {
+            self.pacer.on_unpaced(now, size);
+        }
         let departure = Departure { backlog: self.backlog, ..Departure::new(size) };
         let marking = self.estimator.marking(now, &departure);
         let id = self.estimator.on_sent(now, &departure, marking);
-        self.pacer.on_sent(now, allowance, size);
         if self.open.len() == MOST_OPEN {
             self.open.pop_front();
         }
@@ -284,5 +289,8 @@ mod tests {
             left += 1;
         }
         assert_eq!(left, 100);
+        // The pause of one packet behind them, not of a hundred.
+        estimate.on_packet(at(500), 1200, true);
+        assert!(!estimate.poll_departure(at(590)) && estimate.poll_departure(at(600)));
     }
 }

@@ -59,7 +59,7 @@ def free_port():
 
 
 def main():
-    seaway, controller = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "gcc"
+    seaway, controller = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "seaway"
     Gst.init(None)
     sender, receiver = pipelines()
     # Each port of the README becomes a free one.

@@ -415,7 +415,7 @@ impl RateController for Seaway {
     }
 
     fn least_used(&self) -> f64 {
-        // Behind the pacer of a session the capacity is measured from trains of packets, and holds while less is sent.
+        // The capacity is measured from trains of packets, and holds while less is sent.
         0.5
     }
 

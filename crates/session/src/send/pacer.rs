@@ -49,8 +49,9 @@ impl Pacer {
         self.last = Some((due, size));
     }
 
-    /// A packet of a probe left, which has a pace of its own: the next packet waits the usual pause and no longer.
-    pub(crate) fn on_probed(&mut self, now: Timestamp, size: DataSize) {
+    /// A packet left that did not wait for its turn: one of a probe, which has a pace of its own, or one that had waited too long. The
+    /// next packet waits the usual pause and no longer.
+    pub fn on_unpaced(&mut self, now: Timestamp, size: DataSize) {
         self.last = Some((now, size));
     }
 }
@@ -78,6 +79,15 @@ mod tests {
         assert_eq!(pacer.due(Allowance::paced(Bitrate::MAX)), Some(at(100)));
         let gap = Allowance { gap: TimeDelta::from_millis(5), ..slow };
         assert_eq!(pacer.due(gap), Some(at(115)));
+    }
+
+    /// Each of 20 packets leaves a second early. The next is due as if it had been in time.
+    #[test]
+    fn a_packet_that_did_not_wait_leaves_no_debt() {
+        let slow = Allowance::paced(Bitrate::from_kbps(10));
+        let mut pacer = Pacer::default();
+        (0..20).for_each(|_| pacer.on_unpaced(at(100), PACKET));
+        assert_eq!(pacer.due(slow), Some(at(1100)));
     }
 
     #[test]

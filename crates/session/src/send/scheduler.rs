@@ -403,7 +403,7 @@ impl Scheduler {
         let pacer = &mut self.pacers[index];
         if let Some(probe) = &mut self.probe {
             // At a low rate the pauses for a whole probe would silence the subflow for tens of seconds.
-            pacer.on_probed(now, size);
+            pacer.on_unpaced(now, size);
             probe.pacer.on_sent(now, probe.allowance, size);
             probe.size_left -= size;
             probe.packets_left = probe.packets_left.saturating_sub(1);
