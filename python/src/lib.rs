@@ -24,7 +24,7 @@ use pyo3::prelude::*;
 /// The native half of the package.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("__version__", seaway_report::VERSION)?;
     error::add(module)?;
     module.add_class::<table::Table>()?;
     module.add_class::<runs::NativeRun>()?;

@@ -24,7 +24,7 @@ pub mod schema;
 pub mod score;
 pub mod summary;
 
-/// The version in every document. A release adds the commit that it is of: `0.2.0+9ff8ea2f62a1`.
+/// The version in every document. A release build adds the commit that it is of: `0.2.0+9ff8ea2f62a1`.
 pub const VERSION: &str = match option_env!("SEAWAY_VERSION") {
     Some(version) => version,
     None => env!("CARGO_PKG_VERSION"),
