@@ -98,7 +98,7 @@ unit:
 	cargo test --locked --workspace
 
 # The Python package beside the binary, in an environment of its own under target, and the notebooks with it.
-PYTHON_TOOLS := pytest numpy pandas pyarrow gymnasium matplotlib tqdm nbclient nbformat ipykernel
+PYTHON_TOOLS := pytest numpy pandas pyarrow gymnasium matplotlib tqdm nbclient nbformat ipykernel polars duckdb grafana-foundation-sdk
 VENV := target/venv
 python:
 	$(call stage,Python package)
