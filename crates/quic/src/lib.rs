@@ -53,6 +53,9 @@
 //! CUBIC. Flows beside it on the same link were not measured. The others run. The queue of `nada` grows with its upper limit: give it one near the capacity of the
 //! path. A controller that needs the receiver's buffer or several connections is refused.
 
+// Without a transport nothing uses what both have in common.
+#![cfg_attr(not(any(feature = "noq", feature = "quinn")), allow(dead_code, unused_imports))]
+
 mod arrivals;
 mod bridge;
 mod clock;
