@@ -179,6 +179,16 @@ impl JitterBuffer {
         self.held
     }
 
+    /// The time stamp of the newest frame, where its end has not come.
+    pub(super) fn unended(&self) -> Option<u32> {
+        self.frames.back().filter(|newest| newest.end.is_none()).map(|newest| newest.timestamp)
+    }
+
+    /// True where nothing can be shown before a key frame.
+    pub(super) fn is_broken(&self) -> bool {
+        self.broken
+    }
+
     /// True where nothing can be shown before a key frame, and none is on its way.
     pub(super) fn needs_key(&self) -> bool {
         self.broken && !self.frames.iter().any(|entry| entry.kind == FrameKind::Key)

@@ -9,6 +9,8 @@ use seaway_units::{TimeDelta, Timestamp};
 const CAPACITY: usize = 2048;
 /// How far above a gap a number is by which the gap is a loss.
 const LATER: u64 = 3;
+/// An answer that has less than so many round trips is in doubt: it waits for the sender's pacer, and in queues.
+const DOUBTFUL: f64 = 1.25;
 
 /// The packets that are missing and may still come.
 #[derive(Debug)]
@@ -35,10 +37,21 @@ struct MissingPacket {
     requests: u8,
     /// When a repair must be there.
     deadline: Timestamp,
+    /// The same where it belongs to the picture that was under way.
+    earliest_deadline: Timestamp,
     /// When the answer to the last request should be there.
     answer: Option<Timestamp>,
     /// When the last request is made once more, since it may be lost itself.
     echo: Option<Timestamp>,
+}
+
+/// What [`NackList::poll`] wants of a missing packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// A retransmission.
+    Packet(SourceId, u64),
+    /// A key frame at once: the first request leaves so late that its answer is in doubt, or it would not be there in time.
+    KeyFrame(SourceId),
 }
 
 /// A missing packet that came after all.
@@ -65,6 +78,11 @@ impl NackList {
         Self { later: u64::MAX, ..Self::new(requests) }
     }
 
+    /// Packets that are missing.
+    pub(super) fn len(&self) -> usize {
+        self.packets.len()
+    }
+
     /// Nothing is missing.
     pub(super) fn is_empty(&self) -> bool {
         self.packets.is_empty()
@@ -82,21 +100,31 @@ impl NackList {
         }
     }
 
-    /// A number was passed over. False where the list is full.
+    /// A number was passed over, between the picture that was under way and the one of the packet that showed it: a repair must be
+    /// there by the first deadline or by the second. False where the list is full.
     pub(super) fn on_gap(
         &mut self,
         now: Timestamp,
         source: SourceId,
         sequence: u64,
-        deadline: Timestamp,
+        (earliest_deadline, deadline): (Timestamp, Timestamp),
     ) -> bool {
         if self.packets.len() == CAPACITY {
             return false;
         }
         let next = now + self.requests.reorder.max(self.window());
         let (since, requests) = (now, 0);
-        let missing =
-            MissingPacket { source, sequence, since, next, requests, deadline, answer: None, echo: None };
+        let missing = MissingPacket {
+            source,
+            sequence,
+            since,
+            next,
+            requests,
+            deadline,
+            earliest_deadline,
+            answer: None,
+            echo: None,
+        };
         let place = self.packets.partition_point(|other| (other.source, other.sequence) < (source, sequence));
         self.packets.insert(place, missing);
         true
@@ -145,26 +173,25 @@ impl NackList {
         Some(self.packets.remove(index))
     }
 
-    /// Gives the packets to request now. A packet is requested only if it can be there in time, and dropped from the list
+    /// Gives what to request now. A packet is requested only if it can be there in time, and dropped from the list
     /// once it cannot. Each request is made twice, unless the next round comes as soon: a sender does not send a packet
     /// again that it sent within the round-trip time.
-    pub(super) fn poll(
-        &mut self,
-        now: Timestamp,
-        rtt: Option<TimeDelta>,
-        mut request: impl FnMut(SourceId, u64),
-    ) {
+    pub(super) fn poll(&mut self, now: Timestamp, rtt: Option<TimeDelta>, mut request: impl FnMut(Wanted)) {
         let requests = self.requests;
         let before = self.packets.len();
         self.packets.retain_mut(|missing| {
             if missing.next > now {
                 if missing.echo.take_if(|echo| *echo <= now).is_some() {
-                    request(missing.source, missing.sequence);
+                    request(Wanted::Packet(missing.source, missing.sequence));
                 }
                 return missing.deadline > now;
             }
             let Some(rtt) = rtt else { return missing.deadline > now };
             let in_time = missing.deadline - now > rtt;
+            let is_doubtful = missing.earliest_deadline - now < rtt.mul_f64(DOUBTFUL);
+            if missing.requests == 0 && requests.repeats > 0 && is_doubtful {
+                request(Wanted::KeyFrame(missing.source));
+            }
             if !in_time || missing.requests >= requests.repeats {
                 return missing.answer.is_some_and(|answer| answer > now);
             }
@@ -173,7 +200,7 @@ impl NackList {
             missing.answer = Some(answer);
             missing.next = answer;
             missing.echo = (rtt >= requests.reorder * 2).then_some(now + requests.reorder);
-            request(missing.source, missing.sequence);
+            request(Wanted::Packet(missing.source, missing.sequence));
             true
         });
         if self.packets.len() < before {
@@ -213,6 +240,10 @@ mod tests {
         Timestamp::from_nanos(millis * 1_000_000)
     }
 
+    fn both(millis: u64) -> (Timestamp, Timestamp) {
+        (at(millis), at(millis))
+    }
+
     fn missing() -> NackList {
         let defaults = RepairRequests::default();
         NackList::new(RepairRequests { repeats: 2, margin: 0.2, ..defaults })
@@ -220,15 +251,18 @@ mod tests {
 
     fn requested(missing: &mut NackList, now: u64, rtt: Option<TimeDelta>) -> Vec<u64> {
         let mut requested = Vec::new();
-        missing.poll(at(now), rtt, |_, sequence| requested.push(sequence));
+        missing.poll(at(now), rtt, |wanted| match wanted {
+            Wanted::Packet(_, sequence) => requested.push(sequence),
+            Wanted::KeyFrame(_) => {}
+        });
         requested
     }
 
     #[test]
     fn reordering_is_tolerated_first() {
         let mut missing = missing();
-        missing.on_gap(at(0), SOURCE, 5, at(500));
-        missing.on_gap(at(0), SOURCE, 6, at(500));
+        missing.on_gap(at(0), SOURCE, 5, both(500));
+        missing.on_gap(at(0), SOURCE, 6, both(500));
         assert!(requested(&mut missing, 9, RTT).is_empty());
         missing.on_arrival(at(9), SOURCE, 8);
         assert_eq!(requested(&mut missing, 9, RTT), [5], "three later ones came");
@@ -240,17 +274,17 @@ mod tests {
     #[test]
     fn a_request_for_what_was_only_overtaken_is_made_later_next_time() {
         let mut missing = missing();
-        missing.on_gap(at(0), SOURCE, 5, at(500));
+        missing.on_gap(at(0), SOURCE, 5, both(500));
         missing.on_arrival(at(3), SOURCE, 8);
         assert_eq!(requested(&mut missing, 3, RTT), [5]);
         assert!(missing.on_overtaken(at(32), SOURCE, 5) && !missing.on_overtaken(at(32), SOURCE, 5));
-        missing.on_gap(at(32), SOURCE, 15, at(532));
+        missing.on_gap(at(32), SOURCE, 15, both(532));
         missing.on_arrival(at(36), SOURCE, 18);
         assert!(requested(&mut missing, 71, RTT).is_empty());
         assert_eq!(requested(&mut missing, 72, RTT), [15], "after 32 ms and a quarter more");
         // A retransmission is no reordering: the window is narrower by a 64th.
         assert_eq!(missing.on_found(SOURCE, 15), Some(Found { requested: true }));
-        missing.on_gap(at(100), SOURCE, 20, at(600));
+        missing.on_gap(at(100), SOURCE, 20, both(600));
         missing.on_arrival(at(103), SOURCE, 23);
         assert!(requested(&mut missing, 139, RTT).is_empty());
         assert_eq!(requested(&mut missing, 140, RTT), [20]);
@@ -259,19 +293,37 @@ mod tests {
     #[test]
     fn requests_only_if_the_repair_can_be_there_in_time() {
         let mut missing = missing();
-        missing.on_gap(at(0), SOURCE, 1, at(100));
+        missing.on_gap(at(0), SOURCE, 1, both(100));
         assert!(requested(&mut missing, 39, None).is_empty(), "no round-trip time, no request");
         assert_eq!(requested(&mut missing, 49, RTT), [1], "51 ms left, 50 needed");
         assert_eq!(missing.awaited_until(), Some(at(100)));
-        missing.on_gap(at(0), SOURCE, 2, at(100));
+        missing.on_gap(at(0), SOURCE, 2, both(100));
         assert!(requested(&mut missing, 50, RTT).is_empty(), "50 ms left");
         assert_eq!(missing.on_found(SOURCE, 2), None, "given up");
+    }
+
+    /// Round trip 50 ms: with less than 62.5 ms left for the picture that was under way a key frame is wanted, once for each packet.
+    #[test]
+    fn a_repair_in_doubt_wants_a_key_frame() {
+        let mut missing = missing();
+        missing.on_gap(at(0), SOURCE, 5, (at(70), at(110)));
+        missing.on_gap(at(0), SOURCE, 6, both(110));
+        let mut wanted = Vec::new();
+        missing.poll(at(10), RTT, |want| wanted.push(want));
+        let packets = [5, 6].map(|sequence| Wanted::Packet(SOURCE, sequence));
+        assert_eq!(wanted, [Wanted::KeyFrame(SOURCE), packets[0], packets[1]]);
+        wanted.clear();
+        missing.poll(at(20), RTT, |want| wanted.push(want));
+        assert_eq!(wanted, packets, "the requests once more");
+        let mut silent = NackList::without_requests();
+        silent.on_gap(at(0), SOURCE, 5, both(20));
+        silent.poll(at(10), RTT, |want| panic!("{want:?} of what requests nothing"));
     }
 
     #[test]
     fn repeats_are_bounded() {
         let mut missing = missing();
-        missing.on_gap(at(0), SOURCE, 1, at(1000));
+        missing.on_gap(at(0), SOURCE, 1, both(1000));
         assert_eq!(requested(&mut missing, 10, RTT), [1]);
         assert_eq!(missing.poll_timeout(RTT), Some(at(20)));
         assert_eq!(requested(&mut missing, 20, RTT), [1], "the first request may be lost");
@@ -282,8 +334,8 @@ mod tests {
         assert!(requested(&mut missing, 150, RTT).is_empty());
         assert_eq!(missing.awaited_until(), None, "no answer came");
         for sequence in 0..CAPACITY as u64 {
-            assert!(missing.on_gap(at(0), SOURCE, sequence, at(1000)));
+            assert!(missing.on_gap(at(0), SOURCE, sequence, both(1000)));
         }
-        assert!(!missing.on_gap(at(0), SOURCE, 99_999, at(1000)));
+        assert!(!missing.on_gap(at(0), SOURCE, 99_999, both(1000)));
     }
 }

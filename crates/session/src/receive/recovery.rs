@@ -32,12 +32,16 @@ struct Decoder {
     covered: Option<(u16, u16)>,
     /// The newest media packet.
     newest: u16,
+    /// Repair packets since it, and how many came together before.
+    together: usize,
+    before: usize,
 }
 
 impl Recovery {
     pub(super) fn new(description: &SessionDescription) -> Self {
         let packet = description.packet.as_bytes() as usize;
-        let decoder = || Decoder { decoder: FecDecoder::new(packet), covered: None, newest: 0 };
+        let decoder =
+            || Decoder { decoder: FecDecoder::new(packet), covered: None, newest: 0, together: 0, before: 0 };
         let streams = if description.fec { description.streams.len() } else { 0 };
         Self {
             decoders: std::iter::repeat_with(decoder).take(streams).collect(),
@@ -61,6 +65,9 @@ impl Recovery {
         if let Some(marking) = packet.marking {
             state.newest = marking.sequence_number;
         }
+        if state.together > 0 {
+            state.before = std::mem::take(&mut state.together);
+        }
         self.note(SourceId { stream, subflow: Subflow(0), repair: false }, outcome, refused);
     }
 
@@ -74,6 +81,7 @@ impl Recovery {
             return;
         };
         let outcome = state.decoder.on_repair(&repair, &mut self.recovered);
+        state.together += 1;
         if outcome.is_ok() {
             state.covered = Some((repair.first(), repair.first().wrapping_add(repair.window())));
         }
@@ -120,6 +128,13 @@ impl Recovery {
     pub(super) fn take_early(&mut self, source: SourceId, sequence: u64) -> bool {
         let place = self.early.iter().position(|early| *early == (source, sequence));
         place.is_some_and(|place| self.early.remove(place).is_some())
+    }
+
+    /// True where the repair packets of a picture, if as many come as for the last one, recover so many missing packets.
+    pub(super) fn suffices(&self, stream: StreamId, missing: usize) -> bool {
+        let state = self.decoders.get(usize::from(stream.0));
+        state.is_some_and(|state| missing <= state.before.max(state.together))
+            && self.recoverable_from(stream).is_some()
     }
 
     /// The first packet of a stream that repair packets to come may recover; `None` where none come at present.

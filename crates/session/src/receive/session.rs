@@ -2,7 +2,7 @@
 
 use super::byte_buffer::ByteBuffer;
 use super::jitter_buffer::RepairState;
-use super::nack::{Found, NackList};
+use super::nack::{Found, NackList, Wanted};
 use super::plain::PlainSource;
 use super::playout::PlayoutRule;
 use super::playout_rule;
@@ -460,14 +460,14 @@ impl Session {
         if list.on_overtaken(at, source, sequence) {
             statistics.reordered += 1;
         }
-        // A missing packet has the deadline of the packet behind it.
-        let deadline =
-            self.streams[usize::from(source.stream.0)].playout().deadline(timestamp, list.deadline());
+        let stream = &self.streams[usize::from(source.stream.0)];
+        let deadline = |timestamp| stream.playout().deadline(timestamp, list.deadline());
+        let deadlines = (deadline(stream.unended().unwrap_or(timestamp)), deadline(timestamp));
         for sequence in missing {
             if self.recovery.take_early(source, sequence) {
                 continue;
             }
-            if !list.on_gap(at, source, sequence, deadline) {
+            if !list.on_gap(at, source, sequence, deadlines) {
                 statistics.refused.overflow += 1;
             }
         }
@@ -584,8 +584,17 @@ impl Session {
         }
         let rtt = self.request_rtt();
         if !self.nack_list.is_empty() {
-            let requests = &mut self.requests;
-            self.nack_list.poll(now, rtt, |source, sequence| requests.push((source, sequence)));
+            let (requests, streams, recovery) = (&mut self.requests, &mut self.streams, &self.recovery);
+            let missing = self.nack_list.len();
+            self.nack_list.poll(now, rtt, |wanted| match wanted {
+                Wanted::Packet(source, sequence) => requests.push((source, sequence)),
+                // Repair packets need no round trip.
+                Wanted::KeyFrame(source) if !recovery.suffices(source.stream, missing) => {
+                    let stream = streams.get_mut(usize::from(source.stream.0));
+                    stream.into_iter().for_each(|stream| stream.on_repair_in_doubt(now));
+                }
+                Wanted::KeyFrame(_) => {}
+            });
         }
         let (nack_list, subflows, recovery) = (&self.nack_list, self.subflows.len(), &self.recovery);
         let repair = |stream| RepairState {

@@ -47,6 +47,8 @@ struct KeyRequests {
     interval: TimeDelta,
     /// The decoder requested it.
     forced: bool,
+    /// Until when one that was requested early is awaited: before its picture was given up.
+    early: Option<Timestamp>,
 }
 
 impl ReceiveStream {
@@ -101,6 +103,11 @@ impl ReceiveStream {
     /// Nothing can be shown before a key frame, and none is on its way. Every frame of sound is one.
     fn needs_key(&self) -> bool {
         !self.description.is_audio() && self.jitter_buffer.needs_key()
+    }
+
+    /// The time stamp of the newest frame, where its end has not come.
+    pub(super) fn unended(&self) -> Option<u32> {
+        self.jitter_buffer.unended()
     }
 
     /// A sender report maps the media clock to the sender's clock.
@@ -282,12 +289,21 @@ impl ReceiveStream {
         self.keys.due.get_or_insert(now);
     }
 
+    /// A picture is likely to be lost: what repairs it would come late. To wait until it is given up costs pictures.
+    pub(super) fn on_repair_in_doubt(&mut self, now: Timestamp) {
+        if !self.description.is_audio() && !self.jitter_buffer.is_broken() && self.keys.early.is_none() {
+            self.keys.due.get_or_insert(now);
+            self.keys.early = Some(now + KEY_INTERVAL);
+        }
+    }
+
     /// A key frame is requested while one is needed and none is on its way.
     #[inline]
     pub(super) fn schedule_key_request(&mut self, now: Timestamp, has_media: bool) {
+        let is_early = self.keys.early.is_some_and(|until| now < until);
         if self.needs_key() && has_media || self.keys.forced {
             self.keys.due.get_or_insert(now);
-        } else {
+        } else if !is_early {
             self.keys = KeyRequests::default();
         }
     }
@@ -309,6 +325,7 @@ impl ReceiveStream {
         let first = rtt.map_or(KEY_INTERVAL, |rtt| (rtt * 2).max(KEY_INTERVAL));
         let needs_key = self.needs_key();
         let keys = &mut self.keys;
+        keys.early = keys.early.map(|_| now + first);
         if keys.forced && !needs_key {
             *keys = KeyRequests::default();
             return;

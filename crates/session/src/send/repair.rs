@@ -34,6 +34,9 @@ const MUCH_CHEAPER: f64 = 0.4;
 /// [`RepairRequests`](crate::RepairRequests) does by default.
 const REORDER: TimeDelta = TimeDelta::from_millis(10);
 const ROUND: f64 = 1.2;
+/// Beside repair packets a packet is also sent again where that costs less than this part of them: a burst may take both a picture's
+/// last packets and what repairs them.
+const INSURANCE: f64 = 0.1;
 /// Packets that the estimates remember.
 const MEMORY: f64 = 256.0;
 /// A division that differs by less is not passed on.
@@ -56,8 +59,9 @@ pub(super) struct RepairPolicy {
     rtt: Option<TimeDelta>,
     channel_loss: f64,
     computed: Option<Timestamp>,
-    /// Repair packets for each media packet.
+    /// Repair packets for each media packet, and what independent losses need of them.
     fec: f64,
+    least_fec: f64,
     mode: Mode,
     /// After a change to retransmission, until when repair packets go on.
     fec_until: Option<Timestamp>,
@@ -114,6 +118,7 @@ impl RepairPolicy {
             channel_loss: 0.0,
             computed: None,
             fec: 0.0,
+            least_fec: 0.0,
             mode: Mode::Retransmission,
             fec_until: None,
             owed: 0.0,
@@ -162,7 +167,17 @@ impl RepairPolicy {
         self.owed += self.fec.max(fec) * packets as f64;
         let whole = self.owed.floor();
         self.owed -= whole;
-        whole as u64
+        whole.min(self.fits(picture)) as u64
+    }
+
+    /// How many repair packets follow a picture before the next one, or as many as independent losses need: more of them are
+    /// for bursts, where it does not help that the next picture waits. Those behind that one cover this one too.
+    fn fits(&self, picture: SentPicture) -> f64 {
+        let SentPicture { packets, interval, took } = picture;
+        let packets = packets.max(1);
+        let each = took / packets as i64;
+        let room = if each > TimeDelta::ZERO { (interval - took).ratio(each) } else { f64::INFINITY };
+        room.max((self.least_fec * packets as f64).ceil()).max(1.0)
     }
 
     #[inline]
@@ -180,8 +195,12 @@ impl RepairPolicy {
     pub(super) fn serve(&self, now: Timestamp, request: Request) -> Option<Service> {
         let Some(adaptive) = self.adaptive else { return Some(Service { copies: 1, spacing: 0 }) };
         let left = adaptive.deadline - now.since(request.since);
-        if left.is_negative() || self.mode == Mode::Fec {
+        if left.is_negative() {
             return None;
+        }
+        if self.mode == Mode::Fec {
+            let is_cheap = self.loss() < INSURANCE * self.fec;
+            return is_cheap.then_some(Service { copies: 1, spacing: 0 });
         }
         // The receiver requests again only if the answer can be there in time by the same measure.
         let more_rounds = self.rtt.is_some_and(|rtt| left > round(rtt) + rtt.mul_f64(ROUND - 1.0));
@@ -252,7 +271,9 @@ impl RepairPolicy {
     /// go on for the pictures whose requests were not served.
     fn choose(&mut self, now: Timestamp, deadline: TimeDelta) {
         let rounds = self.rounds(deadline);
-        let fec = if self.loss() > 0.0 { self.fec_alone(deadline) } else { 0.0 };
+        let window = self.window(deadline);
+        let fec = if self.loss() > 0.0 { self.fec_over(window) } else { 0.0 };
+        self.least_fec = if self.loss() > 0.0 { self.fec_of(window, 1.0) } else { 0.0 };
         let bound = if self.mode == Mode::Fec { MUCH_CHEAPER } else { CHEAPER };
         let wanted = fec > 0.0 && (rounds == 0 || self.retransmission_alone(rounds) > fec * bound);
         if wanted {
@@ -278,17 +299,21 @@ impl RepairPolicy {
         before + libm::pow(loss, f64::from(rounds)) * f64::from(self.copies(rounds))
     }
 
-    /// What repair packets cost for each media packet, over the pictures of which packets may still be of use.
-    fn fec_alone(&self, deadline: TimeDelta) -> f64 {
+    /// Media packets that repair packets cover: those of the pictures that may still be of use.
+    fn window(&self, deadline: TimeDelta) -> f64 {
         let pictures = (deadline - self.interval).ratio(self.interval.max(TimeDelta::from_millis(1)));
-        self.fec_over((self.picture * pictures.max(1.0)).min(crate::fec::WINDOW as f64))
+        (self.picture * pictures.max(1.0)).min(crate::fec::WINDOW as f64)
     }
 
     /// Repair packets for each of the `window` media packets that they cover: as many as leave a residual by Chernoff's
     /// bound. Losses in bursts vary more: so many packets count as one.
     fn fec_over(&self, window: f64) -> f64 {
+        self.fec_of(window, self.loss.dispersion(self.loss()))
+    }
+
+    /// The same where so many packets count as one.
+    fn fec_of(&self, window: f64, trials: f64) -> f64 {
         let (loss, window) = (self.loss(), window.max(1.0));
-        let trials = self.loss.dispersion(loss);
         let suffices = |repairs: &f64| {
             let packets = window + repairs;
             let lost = repairs / packets;
@@ -480,6 +505,29 @@ mod tests {
         let bursts = policy(150, 200, 0.0, |id| id % 40 < 4);
         assert!((bursts.loss.burst() - 4.0).abs() < 0.1, "{}", bursts.loss.burst());
         assert!(bursts.fec > 1.5 * alone.fec, "{} {}", bursts.fec, alone.fec);
+    }
+
+    /// A picture of 12 packets that takes 30 of 40 ms leaves room for four; independent losses of this ratio need three of 33.
+    #[test]
+    fn the_next_picture_does_not_wait_for_what_bursts_need() {
+        let mut policy = policy(150, 200, 0.0, |id| id % 200 < 4);
+        let slow = SentPicture { took: ms(30), ..PICTURE };
+        let quick = SentPicture { took: ms(12), ..PICTURE };
+        assert!(policy.fec * 12.0 > 6.0, "{}", policy.fec);
+        assert_eq!(policy.on_picture(slow), 4);
+        assert!(policy.on_picture(quick) > 6);
+        let whole = SentPicture { took: ms(40), ..PICTURE };
+        assert_eq!(policy.on_picture(whole), (policy.least_fec * 12.0).ceil() as u64);
+    }
+
+    /// Beside repair packets a request is served where that costs little: at 2 % of loss in bursts, not at 10 % of independent loss.
+    #[test]
+    fn bursts_are_repaired_twice() {
+        let request = Request { since: at(0), sent: 1, is_last: false };
+        let bursts = policy(150, 200, 0.0, |id| id % 200 < 4);
+        assert_eq!(bursts.serve(at(60), request), Some(Service { copies: 1, spacing: 0 }));
+        let alone = policy(150, 200, 0.0, |id| id.is_multiple_of(10));
+        assert_eq!((alone.mode, alone.serve(at(60), request)), (Mode::Fec, None));
     }
 
     #[test]
