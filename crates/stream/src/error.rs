@@ -43,12 +43,21 @@ pub enum Error {
     Unprotected(std::net::SocketAddr),
     /// Off this host, a media server needs HTTPS or explicit permission.
     #[error(
-        "{0} is not on this host: over plain HTTP anyone on the path can take the media server's place; use whip+https://"
+        "{0} is not on this host: over plain HTTP anyone on the path can take the media server's place; use https in its URL"
     )]
     PlainHttp(std::net::SocketAddr),
     /// A media server takes H.264, on one connection.
     #[error("a media server takes H.264 on one connection")]
     NotForServer,
+    /// A STUN server gave no address.
+    #[cfg(feature = "live")]
+    #[error("the STUN server {server}: {error}")]
+    Stun {
+        /// The server.
+        server: seaway_net::webrtc::StunServer,
+        /// What went wrong.
+        error: io::Error,
+    },
     /// A media server gave no session.
     #[cfg(feature = "live")]
     #[error(transparent)]

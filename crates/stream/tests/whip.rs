@@ -4,7 +4,7 @@ mod media_server;
 
 use media_server::{Manner, MediaServerStub};
 use seaway_media::input::open;
-use seaway_net::webrtc::{PublisherState, PublishingEnd, WhipError};
+use seaway_net::webrtc::{ServerEnd, ServerState, WhipError};
 use seaway_session::{FeedbackKind, Limits, SenderEvent};
 use seaway_stream::{Error, MediaServer, SendEvent, Sender};
 use seaway_units::{Bitrate, TimeDelta};
@@ -24,7 +24,7 @@ fn publish(server: &MediaServerStub) -> Result<Sender, Error> {
 
 fn publish_pictures(server: &MediaServerStub, pictures: &str) -> Result<Sender, Error> {
     let url = format!("whip+http://{}/live?stream=1", server.address).parse().unwrap();
-    let server = MediaServer { url, token: Some("secret".into()), authorities: None };
+    let server = MediaServer { url, token: Some("secret".into()), authorities: None, stun: None };
     let sound = seaway_media::audio::open(pictures).unwrap();
     let builder = Sender::to_server(server)?.limits(LIMITS).sound(sound);
     builder.pictures(open(pictures).unwrap(), true).start()
@@ -167,8 +167,8 @@ fn another_certificate_than_that_of_the_answer_gets_nothing() {
     let server = MediaServerStub::start(Manner { has_own_fingerprint: false, ..USUAL });
     let mut sender = publish(&server).unwrap();
     run(&mut sender, |_, event| {
-        assert!(!matches!(event, SendEvent::Server(PublisherState::Connected)));
-        matches!(event, SendEvent::Server(PublisherState::Ended(PublishingEnd::NotConnected)))
+        assert!(!matches!(event, SendEvent::Server(ServerState::Connected)));
+        matches!(event, SendEvent::Server(ServerState::Ended(ServerEnd::NotConnected)))
     });
     assert_eq!(server.shared.packets.load(Ordering::Relaxed), 0);
     sender.close().unwrap();
@@ -180,15 +180,14 @@ fn the_end_of_the_server_is_reported() {
     let mut sender = publish(&server).unwrap();
     run_until(&mut sender, &server.shared.pictures, 5);
     server.end();
-    run(&mut sender, |_, event| {
-        matches!(event, SendEvent::Server(PublisherState::Ended(PublishingEnd::Closed)))
-    });
+    run(&mut sender, |_, event| matches!(event, SendEvent::Server(ServerState::Ended(ServerEnd::Closed))));
     sender.close().unwrap();
 }
 
 #[test]
 fn plain_http_and_other_media_are_refused() {
-    let server = |url: &str| MediaServer { url: url.parse().unwrap(), token: None, authorities: None };
+    let server =
+        |url: &str| MediaServer { url: url.parse().unwrap(), token: None, authorities: None, stun: None };
     let to = |url| Sender::to_server(server(url)).unwrap();
     assert!(matches!(to("whip+http://192.0.2.7/live").start(), Err(Error::PlainHttp(_))));
     let several = to("whip+http://127.0.0.1:9/live").control("multfrc".parse().unwrap()).start();

@@ -242,7 +242,7 @@ fn reporter(arguments: &Arguments, scenario: &Scenario, settings: &Settings) -> 
     let reporter = Reporter::new()
         .with_stats(arguments.stats)
         .with_log(arguments.qlog.as_ref().map(log).transpose()?)
-        .with_page(listen, &arguments.web_options, || hello(arguments, scenario, settings))?;
+        .with_page(listen, &arguments.web_options, None, || hello(arguments, scenario, settings))?;
     if arguments.open {
         reporter.page().into_iter().for_each(open_browser);
     }

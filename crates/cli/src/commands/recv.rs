@@ -9,6 +9,7 @@ use crate::live::keys::{self, Access};
 use crate::live::options::{self, LiveOptions};
 use crate::live::repair::{PlayoutOption, check_latency};
 use crate::live::report::{DelayFrom, Report};
+use crate::live::server::{ServerOptions, Source};
 use crate::live::session::{self, Session};
 use crate::live::summary;
 use crate::live::{STEP, UNWATCHED_STEP};
@@ -28,8 +29,8 @@ use std::process::ExitCode;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// The address to listen on: rtp://host:port, such as rtp://0.0.0.0:5004 for every address of this host, or
-    /// seaway+window://host:port for S002's window transport
-    source: SessionUrl,
+    /// seaway+window://host:port for S002's window transport. Or the stream of a media server by WHEP: whep+https://host/path
+    source: Source,
     /// Record to a file that ends in .mp4, .h264 or .y4m, in .m2v for MPEG video, or to `-` for an H.264 stream on stdout. The window
     /// transport records the MPEG stream as it arrives: .ts, .mpg, .vob or .m2v. A file that exists is kept, and the new one gets a
     /// number
@@ -58,6 +59,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     buffer: BufferOptions,
     #[command(flatten)]
+    server: ServerOptions,
+    #[command(flatten)]
     options: LiveOptions,
 }
 
@@ -66,6 +69,7 @@ Examples:
   seaway recv rtp://0.0.0.0:5004 -o received.mp4               prints the URL for `send`, with a fresh key
   seaway recv rtp://0.0.0.0:5004 --web 127.0.0.1:8090          watched in a browser
   seaway recv rtp://127.0.0.1:5004 --sdp camera.sdp -o -       H.264 of another sender, to standard output
+  seaway recv whep+https://media.example.org/live/whep -o received.mp4    from a media server; SEAWAY_TOKEN has its token
 
 Every option may also be a variable of the environment, --latency as SEAWAY_LATENCY, or stand in the file of --config.
 docs/field-guide.md has more. Exit codes: 0 done, 1 failed while running or nothing was received, 2 wrong usage or bad input.";
@@ -77,14 +81,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let recorder = arguments.output.as_deref().map(|name| arguments.recorder(name)).transpose()?;
     let mut reporter = options.reporter(&arguments.source.to_string(), End::Receiver, || hello(arguments))?;
     let mut runtime = session::runtime(options.pcap.as_deref())?;
-    let bind = options.network.local(keys::resolve(&arguments.source)?)?;
-    let access = arguments.access(bind)?;
-    let is_keyed = access.key.is_some();
-    let plain = arguments.plain(is_keyed)?;
-    let key_log = options.keys.exporter()?;
-    let receiver = Receiver::builder(bind).key(access.key).insecure(access.insecure);
+    let (receiver, is_keyed, key_log) = match &arguments.source {
+        Source::Sender(url) => {
+            let bind = options.network.local(keys::resolve(url)?)?;
+            let access = arguments.access(url, bind)?;
+            let is_keyed = access.key.is_some();
+            let key_log = options.keys.exporter()?;
+            let receiver = Receiver::builder(bind).plain(arguments.plain(is_keyed)?);
+            (receiver.key(access.key).insecure(access.insecure), is_keyed, key_log)
+        }
+        Source::Server(url) => {
+            options.keys.of_server()?;
+            let server = arguments.server.server(url, options.network.stun());
+            (Receiver::of_server(server)?.insecure(options.keys.insecure), false, None)
+        }
+    };
     let mut receiver = receiver
-        .plain(plain)
         .network(options.network.sockets())
         .mtu(options.network.mtu())
         .latency(arguments.latency())
@@ -146,7 +158,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 impl Arguments {
     fn is_window(&self) -> bool {
-        self.source.transport() == Transport::Window
+        matches!(&self.source, Source::Sender(url) if url.transport() == Transport::Window)
     }
 
     fn latency(&self) -> TimeDelta {
@@ -155,12 +167,12 @@ impl Arguments {
         self.latency.unwrap_or(usual)
     }
 
-    fn access(&self, bind: SocketAddr) -> Result<Access, Failure> {
+    fn access(&self, url: &SessionUrl, bind: SocketAddr) -> Result<Access, Failure> {
         let keys = &self.options.keys;
         if self.is_window() {
-            keys.of_window(&self.source, bind)
+            keys.of_window(url, bind)
         } else {
-            keys.of_receiver(&self.source, bind, self.options.network.reachable(bind)?)
+            keys.of_receiver(url, bind, self.options.network.reachable(bind)?)
         }
     }
 
@@ -192,6 +204,7 @@ impl Arguments {
             return Err(Failure::input(&"-o - takes standard output, which --json and --stats need"));
         }
         check_latency(self.latency())?;
+        self.check_server()?;
         if self.is_window() {
             self.options.network.check_window()?;
         }
@@ -214,6 +227,20 @@ impl Arguments {
                 Err(Failure::input(&format!("--segment {length}: expected at least 1 s")))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Options that a media server has no use for, and those that it alone has.
+    fn check_server(&self) -> Result<(), Failure> {
+        let is_server = matches!(self.source, Source::Server(_));
+        self.options.network.check_stun(is_server || self.options.web.is_some())?;
+        if !is_server {
+            return self.server.check_unused();
+        }
+        let given = [(self.sdp.is_some(), "--sdp"), (self.buffer.config()?.is_some(), "--buffer")];
+        match given.into_iter().find(|(is_given, _)| *is_given) {
+            Some((_, option)) => Err(Failure::input(&format!("{option} does not apply to a media server"))),
+            None => Ok(()),
         }
     }
 
@@ -254,7 +281,10 @@ fn is_mpeg_video(path: &Path) -> bool {
 fn hello(arguments: &Arguments) -> Hello {
     Hello {
         seaway: seaway_report::VERSION,
-        title: format!("received at {}", arguments.source),
+        title: match &arguments.source {
+            Source::Sender(url) => format!("received at {url}"),
+            Source::Server(url) => format!("received from {url}"),
+        },
         seed: 0,
         pictures: vec!["received"],
         controls: Vec::new(),

@@ -287,6 +287,8 @@ impl Plan {
         lanes::check(&arguments.via, &control)?;
         arguments.check_sizes()?;
         arguments.check_server()?;
+        let is_server = matches!(arguments.destination, Destination::Server(_));
+        arguments.options.network.check_stun(is_server || arguments.options.web.is_some())?;
         let policy = arguments.policy.clone();
         policy.as_ref().map(policy::build).transpose().map_err(refused)?;
         if is_window {
@@ -306,7 +308,9 @@ impl Plan {
             Destination::Receiver(url) => url,
             Destination::Server(url) => {
                 keys.of_server()?;
-                let builder = Sender::to_server(arguments.server.server(url))?.insecure(keys.insecure);
+                let builder =
+                    Sender::to_server(arguments.server.server(url, arguments.options.network.stun()))?
+                        .insecure(keys.insecure);
                 let mtu = arguments.options.network.mtu_to(builder.destination())?;
                 return Ok(Addressed { builder, is_keyed: true, to: None, mtu });
             }

@@ -81,6 +81,7 @@ pub(super) fn of_receiver(time: f64, event: &ReceiveEvent) -> Option<Live> {
         ReceiveEvent::NotUnderstood(found) => of("receiver", without_h264(found)),
         ReceiveEvent::NotDecoded(codec) => of("receiver", format!("there is no decoder for {codec}")),
         ReceiveEvent::SoundFailed(error) => of("receiver", format!("the sound is left out: {error}")),
+        ReceiveEvent::Server(state) => of("receiver", super::server::state_name(*state)),
         ReceiveEvent::Session(ReceiverEvent::FramesLost { frames, .. }) => {
             of("receiver", format!("frames lost: {frames}"))
         }

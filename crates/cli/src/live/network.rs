@@ -1,6 +1,7 @@
 //! Options of the network: by which interface, how marked and how large datagrams are.
 
 use crate::failure::{Failure, note};
+use seaway_net::webrtc::StunServer;
 use seaway_net::{Dscp, SocketOptions, Via, mtu_towards, reachable_address};
 use seaway_units::DataSize;
 use std::net::SocketAddr;
@@ -20,6 +21,10 @@ pub(crate) struct NetworkOptions {
     /// what the interface takes where that is less. Above 1500, lost packets are repaired by retransmission alone
     #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u64).range(SMALLEST..=LARGEST))]
     mtu: Option<u64>,
+    /// For hosts behind NAT: ask this STUN server by which address other hosts see us, and offer that to media servers and to the
+    /// players of the page. Not for rtp://
+    #[arg(long, value_name = "HOST:PORT")]
+    stun: Option<StunServer>,
 }
 
 const SMALLEST: u64 = 500;
@@ -31,6 +36,21 @@ impl NetworkOptions {
     /// How sockets are bound.
     pub(crate) fn sockets(&self) -> SocketOptions {
         SocketOptions { interface: self.interface.clone(), dscp: self.dscp.unwrap_or_default() }
+    }
+
+    /// What knows our address in the open network, for WebRTC.
+    pub(crate) fn stun(&self) -> Option<StunServer> {
+        self.stun.clone()
+    }
+
+    /// Refuses `--stun` where neither a media server nor the page would use it.
+    pub(crate) fn check_stun(&self, has_webrtc: bool) -> Result<(), Failure> {
+        match (&self.stun, has_webrtc) {
+            (Some(_), false) => Err(Failure::input(
+                &"--stun is for WebRTC: a media server (whip+https://, whep+https://) or the page (--web)",
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// A receiver's local address: the host of `bind`, or the interface's where that is one.

@@ -65,7 +65,7 @@ impl LiveOptions {
     ) -> Result<Reporter, Failure> {
         let log = self.qlog.as_deref().map(|name| SessionLog::create(name, title, end)).transpose()?;
         let reporter = Reporter::new().with_stats(self.stats).with_log(log);
-        let reporter = reporter.with_page(self.web, &self.web_options, hello)?;
+        let reporter = reporter.with_page(self.web, &self.web_options, self.network.stun(), hello)?;
         Ok(reporter.with_metrics(self.metrics, &self.web_options)?.with_status_line())
     }
 

@@ -6,6 +6,7 @@ use super::summary;
 use crate::failure::{Failure, note};
 use crate::status_line::StatusLine;
 use crate::web::{Hello, Live, Metrics, Page, Served, WebOptions};
+use seaway_net::webrtc::StunServer;
 use seaway_stream::BrowserTrack;
 use seaway_units::{TimeDelta, Timestamp};
 use std::collections::BTreeMap;
@@ -63,12 +64,13 @@ impl Reporter {
         mut self,
         listen: Option<SocketAddr>,
         options: &WebOptions,
+        stun: Option<StunServer>,
         hello: impl FnOnce() -> Hello,
     ) -> Result<Self, Failure> {
         if let Some(listen) = listen {
             let refused =
                 |error| Failure::input(&format!("no page at {listen}: {error}; --web takes another address"));
-            let page = Page::open(listen, options, hello()).map_err(refused)?;
+            let page = Page::open(listen, options, stun, hello()).map_err(refused)?;
             announce("page is", page.served());
             self.page = Some(page);
         }

@@ -1,7 +1,7 @@
-//! Media servers: their address among the destinations of `send`, their options, and what is said of them.
+//! Media servers: their address among the destinations of `send` and the sources of `recv`, their options, and what is said of them.
 
 use crate::failure::{Failure, note};
-use seaway_net::webrtc::{PublisherState, WhipUrl};
+use seaway_net::webrtc::{ServerProtocol, ServerState, ServerUrl, StunServer};
 use seaway_session::SessionUrl;
 use seaway_stream::MediaServer;
 use std::fmt;
@@ -17,21 +17,71 @@ pub(crate) enum Destination {
     /// A receiver of this project, or a player.
     Receiver(SessionUrl),
     /// A media server.
-    Server(WhipUrl),
+    Server(ServerUrl),
 }
 
 impl FromStr for Destination {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match WhipUrl::is_meant_by(text) {
-            true => text.parse().map(Self::Server),
-            false => text
+        match server(
+            text,
+            ServerProtocol::Whip,
+            "`recv` watches by whep+https://, `send` publishes by whip+https://",
+        )? {
+            Some(url) => Ok(Self::Server(url)),
+            None => text
                 .parse()
                 .map(Self::Receiver)
                 .map_err(|error| format!("{error}; or whip+https://host/path for a media server")),
         }
     }
+}
+
+/// Where `recv` receives from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// Who sends to this address.
+    Sender(SessionUrl),
+    /// A media server.
+    Server(ServerUrl),
+}
+
+impl FromStr for Source {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match server(
+            text,
+            ServerProtocol::Whep,
+            "`send` publishes by whip+https://, `recv` watches by whep+https://",
+        )? {
+            Some(url) => Ok(Self::Server(url)),
+            None => text
+                .parse()
+                .map(Self::Sender)
+                .map_err(|error| format!("{error}; or whep+https://host/path for a media server")),
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    /// Without secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sender(url) => url.fmt(f),
+            Self::Server(url) => url.fmt(f),
+        }
+    }
+}
+
+/// The media server in `text`, where it is one; `otherwise` says why one of the other protocol is refused.
+fn server(text: &str, protocol: ServerProtocol, otherwise: &str) -> Result<Option<ServerUrl>, String> {
+    if !ServerUrl::is_meant_by(text) {
+        return Ok(None);
+    }
+    let url: ServerUrl = text.parse()?;
+    if url.protocol() == protocol { Ok(Some(url)) } else { Err(otherwise.to_owned()) }
 }
 
 impl fmt::Display for Destination {
@@ -58,7 +108,7 @@ pub(crate) struct ServerOptions {
 
 impl ServerOptions {
     /// The server at `url`.
-    pub(crate) fn server(&self, url: &WhipUrl) -> MediaServer {
+    pub(crate) fn server(&self, url: &ServerUrl, stun: Option<StunServer>) -> MediaServer {
         if self.token.is_some() {
             note(&format!(
                 "every user of this host sees the token in the list of processes; {VARIABLE} hides it"
@@ -66,26 +116,28 @@ impl ServerOptions {
         }
         let of_environment = || std::env::var(VARIABLE).ok().filter(|token| !token.is_empty());
         let token = self.token.clone().or_else(of_environment);
-        MediaServer { url: url.clone(), token, authorities: self.ca.clone() }
+        MediaServer { url: url.clone(), token, authorities: self.ca.clone(), stun }
     }
 
     /// Refuses the options where no media server is the destination.
     pub(crate) fn check_unused(&self) -> Result<(), Failure> {
         let given = [(self.token.is_some(), "--token"), (self.ca.is_some(), "--ca")];
         match given.into_iter().find(|(is_given, _)| *is_given) {
-            Some((_, option)) => Err(Failure::input(&format!("{option} is for whip+https://"))),
+            Some((_, option)) => Err(Failure::input(&format!(
+                "{option} is for a media server: whip+https:// or whep+https://"
+            ))),
             None => Ok(()),
         }
     }
 }
 
 /// The state of the connection, in words.
-pub(super) fn state_name(state: PublisherState) -> String {
+pub(super) fn state_name(state: ServerState) -> String {
     match state {
-        PublisherState::Connecting => "connecting to the media server".into(),
-        PublisherState::Connected => "the media server is connected".into(),
-        PublisherState::Interrupted => "nothing comes from the media server".into(),
-        PublisherState::Ended(why) => why.to_string(),
+        ServerState::Connecting => "connecting to the media server".into(),
+        ServerState::Connected => "the media server is connected".into(),
+        ServerState::Interrupted => "nothing comes from the media server".into(),
+        ServerState::Ended(why) => why.to_string(),
     }
 }
 
@@ -101,5 +153,17 @@ mod tests {
         assert_eq!(server.to_string(), "whip+https://example.org/live");
         assert!(parsed("whip+udp://a/b").is_err());
         assert!(parsed("https://a/b").unwrap_err().contains("whip+https://"));
+        assert!(parsed("whep+https://a/b").unwrap_err().contains("`recv` watches"));
+    }
+
+    #[test]
+    fn sources() {
+        let parsed = |text: &str| text.parse::<Source>();
+        assert!(matches!(parsed("rtp://127.0.0.1:5004"), Ok(Source::Sender(_))));
+        let server = parsed("whep+https://example.org/live?token=secret").unwrap();
+        assert_eq!(server.to_string(), "whep+https://example.org/live");
+        assert!(parsed("whep+udp://a/b").unwrap_err().contains("whep+https://host/path"));
+        assert!(parsed("https://a/b").unwrap_err().contains("whep+https://"));
+        assert!(parsed("whip+https://a/b").unwrap_err().contains("`send` publishes"));
     }
 }

@@ -13,7 +13,7 @@ use crate::interrupt;
 use crate::web::Live;
 use seaway_lab::PathState;
 use seaway_media::VideoCodec;
-use seaway_net::webrtc::PublisherState;
+use seaway_net::webrtc::{ServerEnd, ServerState};
 use seaway_net::{Clock, Socket, Via};
 use seaway_report::live::Sample;
 use seaway_session::{ReceiverEvent, SenderEvent, StreamDescription};
@@ -175,14 +175,14 @@ impl Session {
         Ok(())
     }
 
-    fn on_server(&mut self, state: PublisherState) -> Result<(), Failure> {
+    fn on_server(&mut self, state: ServerState) -> Result<(), Failure> {
         match state {
-            PublisherState::Connecting => {}
-            PublisherState::Connected | PublisherState::Interrupted => {
+            ServerState::Connecting => {}
+            ServerState::Connected | ServerState::Interrupted => {
                 self.connected = true;
                 note(&state_name(state));
             }
-            PublisherState::Ended(why) => {
+            ServerState::Ended(why) => {
                 self.connected = false;
                 return Err(Failure::running(&why));
             }
@@ -195,6 +195,15 @@ impl Session {
             ReceiveEvent::Connected(keys) => {
                 self.connected = true;
                 self.key_log.as_mut().map_or(Ok(()), |log| log.add(&keys, false))?;
+            }
+            // The stream is at its end.
+            ReceiveEvent::Server(ServerState::Ended(end @ ServerEnd::Closed)) if self.has_begun => {
+                note(&end.to_string());
+                (self.connected, self.source_ended) = (false, true);
+            }
+            ReceiveEvent::Server(state) => self.on_server(state)?,
+            ReceiveEvent::NotDeleted(error) if self.connected => {
+                note(&format!("the media server did not take the end of the session: {error}"));
             }
             ReceiveEvent::OtherKey(from) => {
                 note(&format!("{from} wants to send with another key and is refused"));

@@ -21,7 +21,7 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 use live::Hub;
 use seaway_net::reachable_address;
-use seaway_net::webrtc::Broadcast;
+use seaway_net::webrtc::{Broadcast, StunServer};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
@@ -49,8 +49,13 @@ impl Page {
     ///
     /// # Errors
     /// The address is in use, not ours, or the thread cannot be had; the certificate cannot be used.
-    pub(crate) fn open(listen: SocketAddr, options: &WebOptions, hello: Hello) -> io::Result<Self> {
-        let broadcast = Broadcast::new(hello.pictures.clone());
+    pub(crate) fn open(
+        listen: SocketAddr,
+        options: &WebOptions,
+        stun: Option<StunServer>,
+        hello: Hello,
+    ) -> io::Result<Self> {
+        let broadcast = Broadcast::behind(hello.pictures.clone(), stun);
         let hub = Arc::new(Hub::new(hello));
         let router = serve::router(hub.clone(), broadcast.clone());
         let served = spawn_server("page", listen, options, "", router)?;

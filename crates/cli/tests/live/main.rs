@@ -38,5 +38,6 @@ mod tls;
 mod transport_stream;
 mod usage;
 mod web;
+mod whep;
 mod whip;
 mod window;

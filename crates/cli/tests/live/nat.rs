@@ -1,4 +1,5 @@
-//! A sender and a receiver with an address translator between them: three network namespaces, nftables in the middle.
+//! Address translators between the ends, in network namespaces with nftables: one between sender and receiver, and one before each
+//! end of a WebRTC session.
 
 use super::namespaces::{ip, within};
 use super::process::{Live, has, seaway, skip};
@@ -102,4 +103,150 @@ fn a_receiver_behind_nat_needs_a_forwarded_port() {
 fn a_sender_behind_nat_needs_nothing() {
     let Some(network) = Network::new("s") else { return };
     session(&network.inside, &network.open, OPEN);
+}
+
+/// A host behind an address translator that lets in nothing unasked but HTTP, and the network outside.
+struct Home {
+    inside: String,
+    translator: String,
+    net: &'static str,
+    outer: &'static str,
+}
+
+/// Two homes at a network in the open, which has a STUN server.
+struct Homes {
+    open: String,
+    homes: [Home; 2],
+}
+
+const HTTP: u16 = 8090;
+const PAGE: &str = "192.168.7.2";
+const PAGE_OUTSIDE: &str = "203.0.113.9";
+const STUN: &str = "203.0.113.1:3478";
+
+impl Homes {
+    /// Makes them, or says why the test is skipped.
+    fn new() -> Option<Self> {
+        if !has("ip", "-V") || !has("nft", "--version") || !has("python3", "--version") {
+            return None;
+        }
+        let name = |end: &str| format!("sw{}{end}", std::process::id());
+        let home = |end: &str, net, outer| Home {
+            inside: name(&format!("i{end}")),
+            translator: name(&format!("t{end}")),
+            net,
+            outer,
+        };
+        let homes = Self {
+            open: name("w"),
+            homes: [home("a", "192.168.7", "203.0.113"), home("b", "192.168.8", "198.51.100")],
+        };
+        let done = homes.set_up();
+        if done.is_none() {
+            skip("network namespaces with NAT need root and a kernel that has them");
+        }
+        done.map(|()| homes)
+    }
+
+    fn set_up(&self) -> Option<()> {
+        let open = &self.open;
+        ip(&format!("netns add {open}"))?;
+        ip(&format!("netns exec {open} sysctl -qw net.ipv4.ip_forward=1"))?;
+        self.homes.iter().try_for_each(|home| home.set_up(open))
+    }
+}
+
+impl Home {
+    /// What leaves has the translator's address, which nothing reaches unasked but HTTP.
+    fn rules(&self) -> String {
+        format!(
+            "table ip nat {{
+ chain post {{ type nat hook postrouting priority 100; oifname \"wan\" masquerade; }}
+ chain pre {{ type nat hook prerouting priority -100; iifname \"wan\" tcp dport {HTTP} dnat to {}.2; }}
+ chain in {{ type filter hook input priority 0; iifname \"wan\" ct state new drop; }}
+}}",
+            self.net
+        )
+    }
+
+    fn set_up(&self, open: &str) -> Option<()> {
+        let Self { inside, translator, net, outer } = self;
+        for host in [inside, translator] {
+            ip(&format!("netns add {host}"))?;
+            ip(&format!("-n {host} link set lo up"))?;
+        }
+        let wan = format!("wan{}", &outer[..3]);
+        ip(&format!("link add name {wan} netns {open} type veth peer name wan netns {translator}"))?;
+        ip(&format!("link add name lan netns {inside} type veth peer name lan netns {translator}"))?;
+        let addresses = [
+            (open, &*wan, outer, 1),
+            (translator, "wan", outer, 9),
+            (translator, "lan", net, 1),
+            (inside, "lan", net, 2),
+        ];
+        for (host, device, network, number) in addresses {
+            ip(&format!("-n {host} addr add {network}.{number}/24 dev {device}"))?;
+            ip(&format!("-n {host} link set {device} up"))?;
+        }
+        ip(&format!("-n {inside} route add default via {net}.1"))?;
+        ip(&format!("-n {translator} route add default via {outer}.1"))?;
+        ip(&format!("netns exec {translator} sysctl -qw net.ipv4.ip_forward=1"))?;
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", translator, "nft", &self.rules()]).stdin(Stdio::null());
+        command.output().ok()?.status.success().then_some(())
+    }
+}
+
+impl Drop for Homes {
+    fn drop(&mut self) {
+        let homes = self.homes.iter().flat_map(|home| [&home.inside, &home.translator]);
+        for host in homes.chain([&self.open]) {
+            let _ = ip(&format!("netns del {host}"));
+        }
+    }
+}
+
+/// Both ends learn their address from the STUN server, and each opens its translator by its own checks.
+#[test]
+fn both_ends_of_webrtc_may_be_behind_nat() {
+    let Some(network) = Homes::new() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let [page, player] = &network.homes;
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/live/stun_server.py");
+    let mut stun =
+        Live::start(within(&network.open, "python3", folder.path(), &[script.to_str().unwrap(), STUN]));
+    stun.wait_for_output("ready");
+    let receiver = start(&page.inside, folder.path(), &["recv", "rtp://127.0.0.1:5004"]);
+    let web = format!("{PAGE}:{HTTP}");
+    let arguments = [
+        "send",
+        "test:320x180@25+tone",
+        "rtp://127.0.0.1:5004",
+        "--web",
+        &web,
+        "--web-insecure",
+        "--stun",
+        STUN,
+    ];
+    let mut sender = start(&page.inside, folder.path(), &arguments);
+    let token = sender.wait_for_address("page").split_once("token=").unwrap().1.to_owned();
+    let url = format!("whep+http://{PAGE_OUTSIDE}:{HTTP}/whep?token={token}");
+    let watch = |options: &[&str]| {
+        start(
+            &player.inside,
+            folder.path(),
+            &[&["recv", &url, "--insecure", "--stats", "json"], options].concat(),
+        )
+    };
+    let mut watching = watch(&["--stun", STUN]);
+    watching.wait_for_frames(50);
+    watching.wait_for("sound", |line| line["sound_packets"].as_u64().is_some_and(|count| count > 50));
+    watching.finish();
+    let (status, _, notes) = watch(&[]).end();
+    assert!(!status.success() && notes.contains("no connection to the server's media port"), "{notes}");
+    let (status, _, notes) = watch(&["--stun", "203.0.113.1:9"]).end();
+    assert!(!status.success() && notes.contains("the STUN server 203.0.113.1:9: no answer"), "{notes}");
+    sender.finish_sender();
+    receiver.finish();
+    stun.kill();
 }

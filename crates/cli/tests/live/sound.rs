@@ -53,7 +53,7 @@ fn through_loss_from(
 }
 
 /// When the sound of a recording becomes loud, by FFmpeg's decoder.
-fn beeps(file: &Path) -> Vec<f64> {
+pub(crate) fn beeps(file: &Path) -> Vec<f64> {
     const RATE: usize = 48_000;
     let mut command = Command::new("ffmpeg");
     command.args(["-v", "error", "-copyts", "-i"]).arg(file);
@@ -74,7 +74,7 @@ fn beeps(file: &Path) -> Vec<f64> {
 }
 
 /// When pictures of a recording are shown of which this is true, and was not of the one before.
-fn shown(file: &Path, is_it: impl Fn(&PlaneView<'_>) -> bool) -> Vec<f64> {
+pub(crate) fn shown(file: &Path, is_it: impl Fn(&PlaneView<'_>) -> bool) -> Vec<f64> {
     let mut source = open(file.to_str().unwrap()).unwrap();
     let (mut times, mut was_it) = (Vec::new(), true);
     let begin = begin_of_pictures(file);
@@ -97,7 +97,7 @@ fn begin_of_pictures(file: &Path) -> f64 {
 }
 
 /// Each flash has its beep.
-fn check_in_step(flashes: &[f64], beeps: &[f64], count: usize) {
+pub(crate) fn check_in_step(flashes: &[f64], beeps: &[f64], count: usize) {
     assert!(flashes.len() >= count, "{flashes:?}");
     for flash in flashes {
         let apart = beeps.iter().map(|beep| beep - flash).min_by(|a, b| a.abs().total_cmp(&b.abs()));

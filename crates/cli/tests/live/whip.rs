@@ -10,14 +10,14 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 /// A server that gives every request the answer that `answer` makes of its own address.
-fn serve(
+pub(crate) fn serve(
     requests: usize,
     answer: impl Fn(SocketAddr) -> String + Send + 'static,
 ) -> (SocketAddr, JoinHandle<Vec<String>>) {
@@ -45,7 +45,7 @@ fn head(stream: &mut impl Read) -> String {
     String::from_utf8(head).unwrap()
 }
 
-fn publish(folder: &Path, url: &str, arguments: &[&str]) -> Command {
+pub(crate) fn publish(folder: &Path, url: &str, arguments: &[&str]) -> Command {
     let mut command = seaway(folder, &[&["send", INPUT, url], arguments].concat());
     command.env_remove("SEAWAY_TOKEN");
     command
@@ -58,7 +58,7 @@ fn refused(url: &str, arguments: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8(output.stderr).unwrap())
 }
 
-fn response(status: &str, lines: &str, body: &str) -> String {
+pub(crate) fn response(status: &str, lines: &str, body: &str) -> String {
     format!("HTTP/1.1 {status}\r\n{lines}Content-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len())
 }
 
@@ -211,12 +211,13 @@ fn wrong_usage_is_refused() {
     for (url, arguments, why) in [
         ("whip+https://", &[][..], "expected whip+https://host/path"),
         ("whip+https://user@a/b", &[], "--token"),
-        ("whip+http://192.0.2.7/whip", &[], "whip+https://"),
+        ("whep+https://a/b", &[], "`recv` watches by whep+https://"),
+        ("whip+http://192.0.2.7/whip", &[], "use https in its URL"),
         ("whip+http://127.0.0.1/whip", &["--sdp", "a.sdp"], "--sdp does not apply"),
         ("whip+http://127.0.0.1/whip", &["--control", "multfrc"], "one connection"),
         ("whip+http://127.0.0.1/whip", &["--control", "buffer-type1"], "reports none"),
         ("whip+http://127.0.0.1/whip", &["--key-file", "key"], "--key-file does not apply"),
-        ("rtp://127.0.0.1:5004", &["--token", "x"], "--token is for whip+https://"),
+        ("rtp://127.0.0.1:5004", &["--token", "x"], "--token is for a media server"),
     ] {
         let (code, notes) = refused(url, arguments);
         assert_eq!(code, Some(2), "{url} {arguments:?}: {notes}");
@@ -224,8 +225,11 @@ fn wrong_usage_is_refused() {
     }
 }
 
+/// Pion's example has one port.
+pub(crate) static PORT_8080: Mutex<()> = Mutex::new(());
+
 /// Pion's example, built by Go once.
-fn pion() -> Option<PathBuf> {
+pub(crate) fn pion() -> Option<PathBuf> {
     const MODULE: &str = "github.com/pion/webrtc/v4/examples/whip-whep@v4.1.0";
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pion");
     let program = folder.join("whip-whep");
@@ -245,7 +249,7 @@ fn pion() -> Option<PathBuf> {
 }
 
 /// An address of this host that is not the loopback one, which Pion does not offer.
-fn address() -> Option<Ipv4Addr> {
+pub(crate) fn address() -> Option<Ipv4Addr> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
     socket.connect((Ipv4Addr::new(192, 0, 2, 1), 9)).ok()?;
     match socket.local_addr().ok()? {
@@ -258,6 +262,7 @@ fn address() -> Option<Ipv4Addr> {
 fn pion_takes_the_video_and_its_reports_steer_the_rate() {
     let Some(program) = pion() else { return };
     let Some(address) = address() else { return skip("no address but the loopback one") };
+    let _held = PORT_8080.lock().unwrap_or_else(PoisonError::into_inner);
     if TcpListener::bind("0.0.0.0:8080").is_err() {
         return skip("port 8080 is in use, and Pion's example has no other");
     }

@@ -1,42 +1,45 @@
-//! RTCP as it arrives: crate `rtc` ends it in its chain of interceptors, and hands on none that it cannot assign to a track.
+//! Packets as they arrive: crate `rtc` ends RTCP in its chain of interceptors, and hands on nothing that it cannot assign to a track.
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use rtc::interceptor::{Interceptor, Packet, StreamInfo, TaggedPacket};
 use rtc::rtcp;
 use rtc::sansio::Protocol;
 use rtc::shared::error::Error;
+use rtc::shared::marshal::Marshal;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// Compound packets that may wait; more are dropped.
+/// Packets that may wait; more are dropped.
 const MOST: usize = 256;
 
-/// The compound packets that arrived and were authentic, for reading outside the peer connection.
+/// The RTP packets and compound RTCP packets that arrived and were authentic, for reading outside the peer connection.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Inbox(Arc<Mutex<VecDeque<Bytes>>>);
 
-/// Puts a copy of all RTCP into an [`Inbox`]; everything passes.
+/// Puts a copy of all RTCP into an [`Inbox`], or of all packets; everything passes.
 #[derive(Default)]
 pub(super) struct InboxInterceptor {
     inbox: Inbox,
+    keeps_media: bool,
     reads: VecDeque<TaggedPacket>,
     writes: VecDeque<TaggedPacket>,
 }
 
 impl Inbox {
-    /// The next compound packet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// The next packet.
     pub(super) fn take(&self) -> Option<Bytes> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 
-    fn put(&self, packets: &[Box<dyn rtcp::Packet>]) {
+    fn put(&self, packet: Bytes) {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // What was parsed can be written.
-        if waiting.len() < MOST
-            && let Ok(compound) = rtcp::packet::marshal(packets)
-        {
-            waiting.push_back(compound.freeze());
+        if waiting.len() < MOST {
+            waiting.push_back(packet);
         }
     }
 }
@@ -44,6 +47,11 @@ impl Inbox {
 impl InboxInterceptor {
     /// Next to the wire, where nothing was taken out yet.
     pub(super) const SLOT: usize = 1;
+
+    /// Media is kept too.
+    pub(super) fn of_all() -> Self {
+        Self { keeps_media: true, ..Self::default() }
+    }
 
     pub(super) fn inbox(&self) -> Inbox {
         self.inbox.clone()
@@ -58,9 +66,13 @@ impl Protocol<TaggedPacket, TaggedPacket, ()> for InboxInterceptor {
     type Time = Instant;
 
     fn handle_read(&mut self, packet: TaggedPacket) -> Result<(), Error> {
-        if let Packet::Rtcp(packets) = &packet.message.packet {
-            self.inbox.put(packets);
-        }
+        // What was parsed can be written.
+        let octets = match &packet.message.packet {
+            Packet::Rtcp(packets) => rtcp::packet::marshal(packets).ok().map(BytesMut::freeze),
+            Packet::Rtp(packet) if self.keeps_media => packet.marshal().ok().map(BytesMut::freeze),
+            _ => None,
+        };
+        octets.into_iter().for_each(|octets| self.inbox.put(octets));
         self.reads.push_back(packet);
         Ok(())
     }

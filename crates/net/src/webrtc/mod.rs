@@ -1,9 +1,12 @@
-//! WebRTC: pictures and sound to browsers and other players, and a session's packets to a media server ([`Publisher`], [`WhipClient`]).
+//! WebRTC: pictures and sound to browsers and other players, and a session's packets to a media server ([`Publisher`]) and from one
+//! ([`Subscriber`]), which [`WhipClient`] asks.
 //!
 //! A [`Broadcast`] belongs to a tokio runtime and never blocks its publisher: a viewer that is too slow loses pictures
 //! until the next key frame. A viewer takes a slot once its connection stands, so offers alone block no viewer.
 
 mod answer;
+mod codecs;
+mod connection;
 mod estimator;
 mod filler;
 mod inbox;
@@ -11,6 +14,8 @@ mod peer;
 mod publisher;
 mod slots;
 mod sound_track;
+mod stun;
+mod subscriber;
 mod track;
 mod viewer;
 mod whip;
@@ -27,10 +32,13 @@ use seaway_control::ControlSpec;
 use seaway_units::TimeDelta;
 use tokio::sync::mpsc;
 
+pub use connection::{ServerEnd, ServerState};
 pub use estimator::{Estimate, Estimator, EstimatorError, Rates};
-pub use publisher::{Accepted, Publisher, PublisherState, PublishingEnd, SoundNumbers, StreamNumbers};
+pub use publisher::{Accepted, Publisher, SoundNumbers, StreamNumbers};
 pub use slots::SlotId;
-pub use whip::{Published, WhipClient, WhipError, WhipResource, WhipUrl};
+pub use stun::{StunServer, reflexive_address, with_reflexive_candidate};
+pub use subscriber::Subscriber;
+pub use whip::{ServerProtocol, ServerSession, ServerUrl, WhipClient, WhipError, WhipResource};
 
 /// A coded picture in Annex B form.
 #[derive(Debug, Clone)]
@@ -80,6 +88,8 @@ struct Shared {
     tracks: Vec<&'static str>,
     /// The controller that estimates the path to each viewer, and its range.
     control: Option<(ControlSpec, Rates)>,
+    /// What knows the address by which the open network sees us.
+    stun: Option<StunServer>,
     slots: Mutex<Slots>,
     wants_key_frame: AtomicBool,
 }
@@ -102,7 +112,12 @@ impl Broadcast {
 
     /// A broadcast with one track per name; a browser must offer them in this order.
     pub fn new(tracks: Vec<&'static str>) -> Self {
-        Self::with(tracks, None)
+        Self::with(tracks, None, None)
+    }
+
+    /// The same behind NAT: answers have the address of each viewer's socket that `stun` sees, too.
+    pub fn behind(tracks: Vec<&'static str>, stun: Option<StunServer>) -> Self {
+        Self::with(tracks, None, stun)
     }
 
     /// The same where a controller estimates the path to each viewer, by transport-wide feedback.
@@ -115,13 +130,17 @@ impl Broadcast {
         rates: Rates,
     ) -> Result<Self, EstimatorError> {
         Estimator::new(viewer::clock(), &control, rates)?;
-        Ok(Self::with(tracks, Some((control, rates))))
+        Ok(Self::with(tracks, Some((control, rates)), None))
     }
 
-    fn with(tracks: Vec<&'static str>, control: Option<(ControlSpec, Rates)>) -> Self {
+    fn with(
+        tracks: Vec<&'static str>,
+        control: Option<(ControlSpec, Rates)>,
+        stun: Option<StunServer>,
+    ) -> Self {
         let slots = Mutex::new(Slots::new(tracks.len()));
         let wants_key_frame = AtomicBool::new(false);
-        Self { shared: Arc::new(Shared { tracks, control, slots, wants_key_frame }) }
+        Self { shared: Arc::new(Shared { tracks, control, stun, slots, wants_key_frame }) }
     }
 
     /// Sends a picture to every viewer of a track.

@@ -4,6 +4,7 @@ use super::inbox::Inbox;
 use super::peer::{self, Answered};
 use super::slots::{Queued, SlotId, SoundPacket};
 use super::sound_track::SoundTrack;
+use super::stun::{reflexive_address_of, with_reflexive_candidate};
 use super::{Error, Estimate, Estimator, Numbered, Shared, Track};
 use bytes::BytesMut;
 use rtc::peer_connection::RTCPeerConnection;
@@ -65,6 +66,14 @@ impl Viewer {
         let estimate = estimator.as_ref().map(Estimator::estimate);
         let Answered { peer, tracks, sound, inbox, answer } =
             peer::answer(now, local, &shared.tracks, estimator, offer)?;
+        let answer = match &shared.stun {
+            // Without an answer of that server the host's own address has to do.
+            Some(stun) => match reflexive_address_of(&socket, stun).await {
+                Ok(mapped) => with_reflexive_candidate(&answer, local, mapped),
+                Err(_) => answer,
+            },
+            None => answer,
+        };
         let connected = false;
         let viewer = Self { shared, slot, socket, local, peer, tracks, sound, inbox, queue, connected };
         Ok((viewer, answer, estimate))

@@ -1,4 +1,4 @@
-//! WHIP (RFC 9725): a session with a media server is made and ended by HTTP.
+//! WHIP (RFC 9725) and WHEP (draft-ietf-wish-whep): a session with a media server is made and ended by HTTP.
 
 use super::answer;
 use rustls::crypto::ring::default_provider;
@@ -25,21 +25,51 @@ const LONGEST_HEAD: usize = 16 * 1024;
 /// Characters of a server's reason that are shown.
 const LONGEST_REASON: usize = 200;
 
-/// `whip+https://host/path`, or `whip+http://…` on this host.
+/// What a media server is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerProtocol {
+    /// It takes a stream (RFC 9725).
+    Whip,
+    /// It gives a stream (draft-ietf-wish-whep).
+    Whep,
+}
+
+impl ServerProtocol {
+    /// What its URLs begin with.
+    const fn prefix(self) -> &'static str {
+        match self {
+            Self::Whip => "whip+",
+            Self::Whep => "whep+",
+        }
+    }
+
+    /// That of a URL; `None` where it begins otherwise.
+    fn of(text: &str) -> Option<Self> {
+        [Self::Whip, Self::Whep].into_iter().find(|protocol| text.starts_with(protocol.prefix()))
+    }
+}
+
+/// `whip+https://host/path` or `whep+https://host/path`, or with `http` on this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WhipUrl(Url);
+pub struct ServerUrl {
+    protocol: ServerProtocol,
+    url: Url,
+}
 
-impl WhipUrl {
-    const PREFIX: &str = "whip+";
-
+impl ServerUrl {
     /// Whether `text` is meant to be one.
     pub fn is_meant_by(text: &str) -> bool {
-        text.starts_with(Self::PREFIX)
+        ServerProtocol::of(text).is_some()
+    }
+
+    /// What the server is asked for.
+    pub const fn protocol(&self) -> ServerProtocol {
+        self.protocol
     }
 
     /// Whether the server is authenticated by TLS.
     pub fn is_secure(&self) -> bool {
-        self.0.scheme() == "https"
+        self.url.scheme() == "https"
     }
 
     /// The server's address.
@@ -48,33 +78,34 @@ impl WhipUrl {
     /// Its name has none.
     pub fn resolve(&self) -> io::Result<SocketAddr> {
         let none = || io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-        self.0.socket_addrs(|| None)?.into_iter().next().ok_or_else(none)
+        self.url.socket_addrs(|| None)?.into_iter().next().ok_or_else(none)
     }
 }
 
-impl FromStr for WhipUrl {
+impl FromStr for ServerUrl {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        const EXPECTED: &str = "expected whip+https://host/path";
-        let url = text.strip_prefix(Self::PREFIX).ok_or(EXPECTED)?;
-        let url = Url::parse(url).map_err(|error| format!("{EXPECTED}: {error}"))?;
+        let protocol = ServerProtocol::of(text).ok_or("expected whip+https:// or whep+https://")?;
+        let prefix = protocol.prefix();
+        let expected = format!("expected {prefix}https://host/path");
+        let url = Url::parse(&text[prefix.len()..]).map_err(|error| format!("{expected}: {error}"))?;
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
-            return Err(EXPECTED.into());
+            return Err(expected);
         }
         if !url.username().is_empty() || url.password().is_some() {
             return Err("the URL has a user name: the token goes by --token".into());
         }
-        Ok(Self(url))
+        Ok(Self { protocol, url })
     }
 }
 
-impl fmt::Display for WhipUrl {
+impl fmt::Display for ServerUrl {
     /// Without the query, which may hold a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut url = self.0.clone();
+        let mut url = self.url.clone();
         url.set_query(None);
-        write!(f, "{}{url}", Self::PREFIX)
+        write!(f, "{}{url}", self.protocol.prefix())
     }
 }
 
@@ -130,7 +161,7 @@ impl From<ureq::Error> for WhipError {
     }
 }
 
-/// What publishes at a server.
+/// What makes sessions at a server.
 #[derive(Debug, Clone)]
 pub struct WhipClient {
     agent: Agent,
@@ -138,9 +169,9 @@ pub struct WhipClient {
     token: Option<String>,
 }
 
-/// A session at a server.
+/// A session that a server gave.
 #[derive(Debug)]
-pub struct Published {
+pub struct ServerSession {
     /// The answer (SDP) to our offer.
     pub answer: String,
     /// Ends the session.
@@ -155,12 +186,16 @@ pub struct WhipResource {
 }
 
 impl WhipClient {
-    /// Publishes at `url` with a bearer token (RFC 6750). The server's certificate is checked by those in the PEM file
+    /// Sessions at `url`, with a bearer token (RFC 6750). The server's certificate is checked by those in the PEM file
     /// `authorities`, else by the system's.
     ///
     /// # Errors
     /// The certificates cannot be read.
-    pub fn new(url: &WhipUrl, token: Option<String>, authorities: Option<&Path>) -> Result<Self, WhipError> {
+    pub fn new(
+        url: &ServerUrl,
+        token: Option<String>,
+        authorities: Option<&Path>,
+    ) -> Result<Self, WhipError> {
         let config = Agent::config_builder()
             .timeout_global(Some(REQUEST))
             .http_status_as_error(false)
@@ -173,14 +208,14 @@ impl WhipClient {
             true => config.tls_config(tls(authorities)?),
             false => config,
         };
-        Ok(Self { agent: config.build().new_agent(), url: url.0.clone(), token })
+        Ok(Self { agent: config.build().new_agent(), url: url.url.clone(), token })
     }
 
-    /// Sends the offer (SDP) and takes the answer. Blocks for ten seconds at most.
+    /// Asks for a session by an offer (SDP) and takes the answer. Blocks for ten seconds at most.
     ///
     /// # Errors
     /// The server is not reached, is not the one of the certificate, refuses, or gives no answer.
-    pub fn publish(&self, offer: &str) -> Result<Published, WhipError> {
+    pub fn request(&self, offer: &str) -> Result<ServerSession, WhipError> {
         let mut url = self.url.clone();
         for _ in 0..=REDIRECTIONS {
             let request = self.agent.post(url.as_str()).header(header::CONTENT_TYPE, "application/sdp");
@@ -192,7 +227,7 @@ impl WhipClient {
             match response.status().as_u16() {
                 200 | 201 => {
                     let resource = self.resource(&url, &response);
-                    return Ok(Published { answer: read_answer(&mut response)?, resource });
+                    return Ok(ServerSession { answer: read_answer(&mut response)?, resource });
                 }
                 307 | 308 => url = redirection(&url, &response)?,
                 status => return Err(WhipError::Refused { status, reason: reason(&mut response) }),
@@ -306,26 +341,33 @@ mod tests {
 
     #[test]
     fn urls() {
-        let url: WhipUrl = "whip+https://example.org:8889/live/whip?secret=x".parse().unwrap();
-        assert!(url.is_secure() && WhipUrl::is_meant_by("whip+https://a/b"));
+        let url: ServerUrl = "whip+https://example.org:8889/live/whip?secret=x".parse().unwrap();
+        assert!(url.is_secure() && ServerUrl::is_meant_by("whip+https://a/b"));
         assert_eq!(url.to_string(), "whip+https://example.org:8889/live/whip");
-        let url: WhipUrl = "whip+http://127.0.0.1:80/whip".parse().unwrap();
+        let url: ServerUrl = "whip+http://127.0.0.1:80/whip".parse().unwrap();
         assert_eq!((url.is_secure(), url.resolve().unwrap()), (false, "127.0.0.1:80".parse().unwrap()));
+        let url: ServerUrl = "whep+https://example.org/live/whep".parse().unwrap();
+        assert_eq!(
+            (url.protocol(), url.to_string()),
+            (ServerProtocol::Whep, "whep+https://example.org/live/whep".into())
+        );
         for wrong in [
             "",
+            "whep+",
+            "whep+rtp://a/b",
             "https://a/b",
             "whip+rtp://a/b",
             "whip+https://",
             "whip+https://user:word@a/b",
             "whip+file:///a",
         ] {
-            assert!(wrong.parse::<WhipUrl>().is_err(), "{wrong}");
+            assert!(wrong.parse::<ServerUrl>().is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn the_token_stays_with_the_server_that_was_named() {
-        let url: WhipUrl = "whip+http://127.0.0.1:80/whip".parse().unwrap();
+        let url: ServerUrl = "whip+http://127.0.0.1:80/whip".parse().unwrap();
         let client = WhipClient::new(&url, Some("secret".into()), None).unwrap();
         let to = |text: &str| client.token_for(&Url::parse(text).unwrap()).is_some();
         assert!(to("http://127.0.0.1/other"));

@@ -9,6 +9,8 @@ use bytes::Bytes;
 pub struct PlainRtp {
     /// The video that the sender offers; `None`: learned.
     pub video: Option<PlainVideo>,
+    /// The payload type of Opus that comes on the same port as the video (RFC 8843), from a media server.
+    pub sound: Option<u8>,
 }
 
 /// The video stream of a session description.

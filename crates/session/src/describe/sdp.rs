@@ -60,37 +60,68 @@ impl FromStr for PlainRtp {
     /// Reads the first video stream of a session description that can be received. The rest of the description, its addresses
     /// too, is passed over.
     fn from_str(text: &str) -> Result<Self, String> {
-        if text.len() > LONGEST {
-            return Err(format!(
-                "{} octets; expected a session description of at most {LONGEST}",
-                text.len()
-            ));
-        }
-        if !text.starts_with("v=0") {
-            return Err("expected a session description (RFC 8866), which begins with v=0".into());
-        }
-        let mut seen = Vec::new();
-        for media in media_sections(text) {
-            let Some(transport) = media.first().and_then(|line| line.strip_prefix("m=video ")) else {
-                continue;
-            };
-            let mut words = transport.split_ascii_whitespace().skip(1);
-            let profile = words.next().unwrap_or_default();
-            if !profile.starts_with("RTP/") || profile.contains("SAVP") {
-                return Err(format!("video by {profile}; expected RTP/AVP or RTP/AVPF"));
-            }
-            for payload_type in words.filter_map(|word| word.parse().ok()).take(PAYLOAD_TYPES) {
-                match video(&media, payload_type) {
-                    Ok(video) => return Ok(Self { video: Some(video) }),
-                    Err(name) => seen.push(name),
-                }
-            }
-        }
-        Err(match seen.first() {
-            Some(name) => format!("video as {name}; expected {}", FORMATS.map(|(name, _)| name).join(" or ")),
-            None => "no video; expected a line m=video".into(),
-        })
+        let is_plain = |profile: &str| profile.starts_with("RTP/") && !profile.contains("SAVP");
+        Ok(Self { video: Some(first_video(text, is_plain, "RTP/AVP or RTP/AVPF")?), sound: None })
     }
+}
+
+impl PlainRtp {
+    /// Reads the answer of a media server (RFC 8829): its video and, on the same port, its sound.
+    ///
+    /// # Errors
+    /// It has no video that can be received.
+    pub fn of_answer(text: &str) -> Result<Self, String> {
+        const PROFILE: &str = "UDP/TLS/RTP/SAVPF";
+        let video = first_video(text, |profile| profile == PROFILE, PROFILE)?;
+        let sound = media_sections(text).iter().find_map(|media| opus(media));
+        Ok(Self { video: Some(video), sound })
+    }
+}
+
+/// The first video stream whose format is understood, by a profile that `is_known`.
+fn first_video(text: &str, is_known: impl Fn(&str) -> bool, expected: &str) -> Result<PlainVideo, String> {
+    if text.len() > LONGEST {
+        return Err(format!("{} octets; expected a session description of at most {LONGEST}", text.len()));
+    }
+    if !text.starts_with("v=0") {
+        return Err("expected a session description (RFC 8866), which begins with v=0".into());
+    }
+    let mut seen = Vec::new();
+    for media in media_sections(text) {
+        let Some(transport) = media.first().and_then(|line| line.strip_prefix("m=video ")) else {
+            continue;
+        };
+        let mut words = transport.split_ascii_whitespace().skip(1);
+        let profile = words.next().unwrap_or_default();
+        if !is_known(profile) {
+            return Err(format!("video by {profile}; expected {expected}"));
+        }
+        for payload_type in words.filter_map(|word| word.parse().ok()).take(PAYLOAD_TYPES) {
+            match video(&media, payload_type) {
+                Ok(video) => return Ok(video),
+                Err(name) => seen.push(name),
+            }
+        }
+    }
+    Err(match seen.first() {
+        Some(name) => format!("video as {name}; expected {}", FORMATS.map(|(name, _)| name).join(" or ")),
+        None => "no video; expected a line m=video".into(),
+    })
+}
+
+/// The payload type of Opus in a media description that is accepted and sends.
+fn opus(media: &[&str]) -> Option<u8> {
+    let mut words = media.first()?.strip_prefix("m=audio ")?.split_ascii_whitespace();
+    let is_refused = words.next() == Some("0");
+    let is_silent = media.iter().any(|line| matches!(*line, "a=inactive" | "a=recvonly"));
+    if is_refused || is_silent {
+        return None;
+    }
+    let maps = media.iter().filter_map(|line| line.strip_prefix("a=rtpmap:")?.split_once(' '));
+    let (payload_type, _) = maps
+        .filter(|(_, name)| name.trim().to_ascii_lowercase().starts_with("opus/48000"))
+        .find(|(payload_type, _)| payload_type.parse::<u8>().is_ok_and(|payload_type| payload_type < 128))?;
+    payload_type.parse().ok()
 }
 
 /// The lines of each media description.
@@ -295,10 +326,40 @@ mod tests {
         assert!(video.nack && video.pli);
     }
 
+    #[test]
+    fn an_answer_of_a_media_server() {
+        let answer = |audio: &str| {
+            format!(
+                "v=0\nm=video 9 UDP/TLS/RTP/SAVPF 102 103\na=rtpmap:102 H264/90000\na=rtcp-fb:102 nack\na=rtcp-fb:102 nack pli\n\
+                 a=rtcp-fb:102 transport-cc\na=extmap:3 {TRANSPORT_WIDE}\na=rtpmap:103 rtx/90000\na=fmtp:103 apt=102\na=sendonly\n{audio}"
+            )
+        };
+        let of = |audio: &str| PlainRtp::of_answer(&answer(audio)).unwrap();
+        let with = of(
+            "m=audio 9 UDP/TLS/RTP/SAVPF 0 109\na=rtpmap:0 PCMU/8000\na=rtpmap:109 OPUS/48000/2\na=sendonly\n",
+        );
+        let video = with.video.unwrap();
+        assert_eq!((video.payload_type, video.retransmission, video.transport_id), (102, Some(103), Some(3)));
+        assert_eq!((video.nack, video.pli, video.feedback), (true, true, Some(FeedbackFormat::Twcc)));
+        assert_eq!(with.sound, Some(109));
+        for none in [
+            "",
+            "m=audio 0 UDP/TLS/RTP/SAVPF 109\na=rtpmap:109 opus/48000/2\n",
+            "m=audio 9 UDP/TLS/RTP/SAVPF 109\na=rtpmap:109 opus/48000/2\na=inactive\n",
+            "m=audio 9 UDP/TLS/RTP/SAVPF 8\na=rtpmap:8 PCMA/8000\n",
+            "m=audio 9 UDP/TLS/RTP/SAVPF 300\na=rtpmap:300 opus/48000/2\n",
+        ] {
+            assert_eq!(of(none).sound, None, "{none}");
+        }
+        let plain = answer("").replace("UDP/TLS/RTP/SAVPF", "RTP/AVP");
+        assert!(PlainRtp::of_answer(&plain).unwrap_err().contains("expected UDP/TLS/RTP/SAVPF"));
+    }
+
     proptest::proptest! {
         #[test]
         fn damage_never_panics(lines in proptest::collection::vec("(m=video 1 RTP/AVP 96|a=(rtpmap|fmtp|extmap|rtcp-fb):.{0,30})", 0..8)) {
-            let _ = format!("v=0\n{}", lines.join("\n")).parse::<PlainRtp>();
+            let text = format!("v=0\n{}", lines.join("\n"));
+            let _ = (text.parse::<PlainRtp>(), PlainRtp::of_answer(&text));
         }
     }
 }

@@ -4,8 +4,9 @@ use super::recognition::Recognition;
 use crate::config::{FeedbackFormat, Stripe};
 use crate::describe::{PlainRtp, PlainVideo, SessionDescription, StreamDescription};
 use crate::message::{ControlData, RtpPacket, payload_type};
-use seaway_control::{SpecError, StreamId};
-use seaway_units::{DataSize, Ecn, Timestamp};
+use crate::source_id::SourceId;
+use seaway_control::{SpecError, StreamId, Subflow};
+use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp, Transit};
 use seaway_wire::MicrosClock;
 
 /// Packets in sequence before a source is accepted (RFC 3550 appendix A.1, MIN_SEQUENTIAL).
@@ -66,8 +67,41 @@ pub(super) struct PlainSource {
     ssrc: u32,
     /// The source of its retransmissions, once one came.
     repair_ssrc: Option<u32>,
+    /// The payload type of the sound, and its source once a packet came.
+    sound: Option<u8>,
+    sound_ssrc: Option<u32>,
+    pub(super) clocks: ReportClocks,
     packets: u32,
 }
+
+/// Reports of the two streams whose clocks are so far apart are not of one clock: media servers write such ones. libwebrtc's
+/// synchronisation has the same bound.
+const ONE_CLOCK: TimeDelta = TimeDelta::from_secs(10);
+
+/// How the sender's clock stood against ours when its last reports came, by the reports of each stream.
+#[derive(Debug, Default)]
+pub(super) struct ReportClocks {
+    pictures: Option<Transit>,
+    sound: Option<Transit>,
+}
+
+impl ReportClocks {
+    pub(super) fn on_report(&mut self, stream: StreamId, clock: Transit) {
+        *if stream == SOUND { &mut self.sound } else { &mut self.pictures } = Some(clock);
+    }
+
+    /// What is to be added to the times of sound so that they are on the clock of the pictures. Reports on one clock need nothing;
+    /// others are taken for simultaneous where they arrive together.
+    pub(super) fn shift_of_sound(&self) -> TimeDelta {
+        let apart = self.pictures.zip(self.sound).map(|(pictures, sound)| pictures - sound);
+        apart.filter(|apart| apart.abs() > ONE_CLOCK).unwrap_or_default()
+    }
+}
+
+/// The stream of the sound in the session; the pictures are the first.
+pub(super) const SOUND: StreamId = StreamId(1);
+/// Its place among the sources of a session.
+const SOUND_SOURCE: SourceId = SourceId { stream: SOUND, subflow: Subflow(0), repair: false };
 
 impl Intake {
     pub(super) fn new(expected: PlainRtp) -> Self {
@@ -78,9 +112,9 @@ impl Intake {
     pub(super) fn on_packet(&mut self, arrived: Arrived) -> Verdict {
         let packet = &arrived.packet;
         let (ssrc, payload_type, number) = (packet.ssrc, packet.payload_type, packet.sequence_number);
-        let is_retransmission =
-            self.expected.video.as_ref().is_some_and(|video| video.retransmission == Some(payload_type));
-        if is_retransmission {
+        let retransmission = self.expected.video.as_ref().and_then(|video| video.retransmission);
+        if [retransmission, self.expected.sound].contains(&Some(payload_type)) {
+            // By the pictures a source is found.
             return Verdict::Learning;
         }
         let is_candidate =
@@ -104,7 +138,10 @@ impl Intake {
         if candidate.in_sequence < PROBATION {
             return Verdict::Learning;
         }
-        let source = PlainSource { video, ssrc, repair_ssrc: None, packets: 0 };
+        let sound = self.expected.sound;
+        let clocks = ReportClocks::default();
+        let source =
+            PlainSource { video, ssrc, repair_ssrc: None, sound, sound_ssrc: None, clocks, packets: 0 };
         let pending = self.candidate.take().map(|candidate| candidate.pending);
         self.puzzling = None;
         Verdict::Found(Box::new(source), pending.unwrap_or_default())
@@ -157,6 +194,8 @@ impl PlainSource {
     /// The controller by whose receiving half reports are timed does not exist.
     pub(super) fn description(&self) -> Result<SessionDescription, SpecError> {
         let PlainVideo { format, clock_rate, feedback, .. } = self.video;
+        let video = StreamDescription { clock_rate, ..StreamDescription::video(format) };
+        let sound = self.sound.map(|_| StreamDescription::opus());
         Ok(SessionDescription {
             session: self.ssrc,
             // Its receiving half sets when arrivals are reported, and computes nothing.
@@ -167,7 +206,7 @@ impl PlainSource {
             stripe: Stripe::Packet,
             lanes: false,
             fec: false,
-            streams: vec![StreamDescription { clock_rate, ..StreamDescription::video(format) }],
+            streams: [video].into_iter().chain(sound).collect(),
         })
     }
 
@@ -176,9 +215,22 @@ impl PlainSource {
         self.video.nack
     }
 
-    /// The synchronisation source of retransmissions on the wire.
-    pub(super) fn repair_ssrc(&self) -> Option<u32> {
-        self.repair_ssrc
+    /// The synchronisation source on the wire of the session's source with this index, where that is none of the session's block.
+    pub(super) fn wire_ssrc(&self, index: usize) -> Option<u32> {
+        match index {
+            1 => self.repair_ssrc,
+            _ if index == SOUND_SOURCE.index() => self.sound_ssrc,
+            _ => None,
+        }
+    }
+
+    /// The stream of a synchronisation source on the wire.
+    pub(super) fn stream_of(&self, ssrc: u32) -> Option<StreamId> {
+        match Some(ssrc) {
+            ssrc if ssrc == Some(self.ssrc) => Some(StreamId(0)),
+            ssrc if ssrc == self.sound_ssrc => Some(SOUND),
+            _ => None,
+        }
     }
 
     /// Gives a packet the fields that a session needs. False where it is not of this source.
@@ -191,6 +243,12 @@ impl PlainSource {
             packet.payload_type = payload_type::retransmission(StreamId(0));
         } else if packet.ssrc == self.ssrc && packet.payload_type == self.video.payload_type {
             packet.payload_type = payload_type::of(self.video.format);
+        } else if Some(packet.payload_type) == self.sound && packet.ssrc != self.ssrc {
+            if *self.sound_ssrc.get_or_insert(packet.ssrc) != packet.ssrc {
+                return false;
+            }
+            packet.ssrc = SOUND_SOURCE.ssrc(self.ssrc);
+            packet.payload_type = payload_type::OPUS;
         } else {
             return false;
         }
@@ -205,11 +263,13 @@ impl PlainSource {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::ReceiverConfig;
+    use crate::config::{Format, ReceiverConfig};
     use crate::payload::Payload;
     use crate::{FrameData, Message, ReceivedFrame, Receiver, ReceiverEvent};
     use bytes::Bytes;
-    use seaway_units::TimeDelta;
+    use seaway_units::RemoteTimestamp;
+    use seaway_wire::NtpTime;
+    use seaway_wire::rtcp::SenderReport;
 
     /// Slices without parameter sets, in the largest datagrams.
     #[test]
@@ -274,5 +334,78 @@ mod tests {
         assert_eq!(transported(order), (all.clone(), 0));
         let rest: Vec<u8> = all.into_iter().filter(|number| *number != 20).collect();
         assert_eq!(transported((0..60).filter(late)), (rest, 1));
+    }
+
+    const VIDEO_SSRC: u32 = 77;
+    const SOUND_SSRC: u32 = 5;
+
+    /// A picture, and sound of the same instant; then the sender reports, whose clock for sound is so many seconds ahead. Gives when
+    /// pictures and sound were captured.
+    fn captured(ahead: u64) -> [Vec<RemoteTimestamp>; 2] {
+        const SECOND: TimeDelta = TimeDelta::from_secs(1);
+        let video = PlainVideo { nack: true, ..PlainVideo::of(Format::H264, 96) };
+        let plain = PlainRtp { video: Some(video), sound: Some(111) };
+        let mut receiver =
+            Receiver::new(Timestamp::ZERO, ReceiverConfig { plain: Some(plain), ..ReceiverConfig::new(9) });
+        let (mut seen, mut now) = ([vec![], vec![]], Timestamp::ZERO);
+        for number in 0..5_u16 {
+            now += SECOND;
+            let clock = NtpTime::from_timestamp(now).bits();
+            let streams = [
+                (VIDEO_SSRC, 96, 90_000, 0, [0x65, 0x80, 1, 2]),
+                (SOUND_SSRC, 111, 48_000, ahead, [0xFC, 1, 2, 3]),
+            ];
+            for (ssrc, payload_type, rate, ahead, payload) in streams {
+                let packet = RtpPacket {
+                    ssrc,
+                    payload_type,
+                    sequence_number: number,
+                    timestamp: u32::from(number) * rate,
+                    marker: true,
+                    payload: Bytes::copy_from_slice(&payload).into(),
+                    ..RtpPacket::default()
+                };
+                receiver.handle_message(now, now, Ecn::NotEct, &mut Message::Rtp(packet));
+                let report = SenderReport {
+                    ssrc,
+                    ntp_time: NtpTime::from_bits(clock + (ahead << 32)),
+                    rtp_timestamp: u32::from(number) * rate,
+                    ..SenderReport::default()
+                };
+                let mut octets = vec![0; report.buffer_len()];
+                report.emit(&mut octets).unwrap();
+                receiver.handle_message(now, now, Ecn::NotEct, &mut Message::Rtcp(octets.into()));
+            }
+            while let Some(event) = receiver.poll_event() {
+                if let ReceiverEvent::Frame(frame) = event {
+                    seen[usize::from(frame.stream.0)].extend(frame.captured);
+                }
+            }
+        }
+        seen
+    }
+
+    #[test]
+    fn sound_of_a_media_server_is_on_the_clock_of_the_pictures() {
+        // Sound that comes before the first picture is not received.
+        let [pictures, sound] = captured(0);
+        assert!(pictures.len() >= 3 && sound.len() >= 3, "{pictures:?} {sound:?}");
+        assert!(sound.iter().all(|at| pictures.contains(at)), "{pictures:?} {sound:?}");
+        // By the clock of its own: half a day later, and a few seconds later.
+        assert_eq!(captured(43_200)[1].last(), sound.last());
+        assert_ne!(captured(3)[1].last(), sound.last(), "a sender that says so");
+    }
+
+    #[test]
+    fn reports_of_other_clocks_are_known() {
+        let at =
+            |seconds: u64| RemoteTimestamp::from_nanos(seconds * 1_000_000_000).transit_from(Timestamp::ZERO);
+        let mut clocks = ReportClocks::default();
+        clocks.on_report(SOUND, at(50_000));
+        assert_eq!(clocks.shift_of_sound(), TimeDelta::ZERO, "nothing to compare with");
+        clocks.on_report(StreamId(0), at(100));
+        assert_eq!(clocks.shift_of_sound(), -TimeDelta::from_secs(49_900));
+        clocks.on_report(SOUND, at(109));
+        assert_eq!(clocks.shift_of_sound(), TimeDelta::ZERO);
     }
 }

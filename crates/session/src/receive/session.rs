@@ -3,7 +3,7 @@
 use super::byte_buffer::ByteBuffer;
 use super::jitter_buffer::RepairState;
 use super::nack::{Found, NackList, Wanted};
-use super::plain::PlainSource;
+use super::plain::{PlainSource, SOUND};
 use super::playout::PlayoutRule;
 use super::playout_rule;
 use super::reception::{ArrivalLog, Insertion};
@@ -18,6 +18,7 @@ use crate::message::{ControlData, RtpPacket, payload_type};
 use crate::source_id::SourceId;
 use crate::statistics::ReceiverStatistics;
 use crate::unwrap::SequenceUnwrapper;
+use bytes::Bytes;
 use seaway_control::{
     Arrival, BufferLevel, FeedbackSource, FlowConfig, MOST_LANES, Registry, SpecError, StreamId, Subflow,
 };
@@ -137,7 +138,8 @@ impl Session {
             let waits = rule.waits && stream.format != Format::Mp2t;
             let stream = ReceiveStream::new(StreamId(id), *stream, PlayoutRule { waits, ..rule });
             match &plain {
-                Some(source) => stream.unmarked(source.video.parameter_sets.clone()),
+                Some(source) if id == 0 => stream.unmarked(source.video.parameter_sets.clone()),
+                Some(_) => stream.unmarked(Bytes::new()),
                 None => stream,
             }
         };
@@ -195,8 +197,8 @@ impl Session {
 
     /// The synchronisation source of this index on the wire.
     pub(super) fn ssrc(&self, index: usize) -> u32 {
-        let repair = self.plain.as_ref().and_then(|plain| plain.repair_ssrc()).filter(|_| index == 1);
-        repair.unwrap_or_else(|| self.description.session.wrapping_add(index as u32))
+        let own = self.plain.as_ref().and_then(|plain| plain.wire_ssrc(index));
+        own.unwrap_or_else(|| self.description.session.wrapping_add(index as u32))
     }
 
     /// What the buffer of bytes holds, where there is one.
@@ -247,12 +249,21 @@ impl Session {
 
     /// A sender report of one of the streams maps its media clock to the sender's clock.
     pub(super) fn on_sender_report(&mut self, at: Timestamp, report: &SenderReport<'_>) {
-        let source = SourceId::of(report.ssrc, self.description.session);
-        let Some(stream) = source.filter(|source| source.subflow == Subflow(0) && !source.repair) else {
-            return;
+        let of_block = || {
+            let source = SourceId::of(report.ssrc, self.description.session);
+            source.filter(|source| source.subflow == Subflow(0) && !source.repair).map(|source| source.stream)
         };
-        let Some(stream) = self.streams.get_mut(usize::from(stream.stream.0)) else { return };
-        stream.on_sender_report(report);
+        let stream = match &self.plain {
+            Some(plain) => plain.stream_of(report.ssrc),
+            None => of_block(),
+        };
+        let Some(id) = stream.filter(|stream| usize::from(stream.0) < self.streams.len()) else { return };
+        self.streams[usize::from(id.0)].on_sender_report(report);
+        if let Some(plain) = &mut self.plain {
+            plain.clocks.on_report(id, report.ntp_time.to_remote().transit_from(at));
+            let sound = self.streams.get_mut(usize::from(SOUND.0));
+            sound.into_iter().for_each(|sound| sound.set_clock_shift(plain.clocks.shift_of_sound()));
+        }
         self.last_report = Some((report.ntp_time.short(), at));
         self.on_activity(at);
     }
@@ -320,7 +331,8 @@ impl Session {
             observer.on_arrival(at, &arrival);
         }
         if let Some(number) = packet.transport_sequence {
-            self.transport.on_arrival(at, packet.ssrc, number);
+            let ssrc = self.ssrc(source.index());
+            self.transport.on_arrival(at, ssrc, number);
         }
         match kind {
             PacketKind::Padding => statistics.padding.add(size),
@@ -460,8 +472,12 @@ impl Session {
         if list.on_overtaken(at, source, sequence) {
             statistics.reordered += 1;
         }
+        // Sound of a media server cannot be requested, and is no longer waited for than it may be on its way.
         let stream = &self.streams[usize::from(source.stream.0)];
-        let deadline = |timestamp| stream.playout().deadline(timestamp, list.deadline());
+        let deadline = |timestamp| match self.plain {
+            Some(_) if source.stream == SOUND => at + REORDERING,
+            _ => stream.playout().deadline(timestamp, list.deadline()),
+        };
         let deadlines = (deadline(stream.unended().unwrap_or(timestamp)), deadline(timestamp));
         for sequence in missing {
             if self.recovery.take_early(source, sequence) {

@@ -34,6 +34,8 @@ pub(super) struct ReceiveStream {
     playout: PlayoutClock,
     /// The stream's media clock on the sender's clock.
     mapping: Option<ClockMapping>,
+    /// From that clock to the one of the pictures.
+    clock_shift: TimeDelta,
     freezes: FreezeWatch,
     keys: KeyRequests,
     /// The packets of a transport stream, which are no pictures.
@@ -62,6 +64,7 @@ impl ReceiveStream {
             parameter_sets: Bytes::new(),
             playout: PlayoutClock::new(description.clock_rate, rule),
             mapping: None,
+            clock_shift: TimeDelta::ZERO,
             freezes: FreezeWatch::default(),
             keys: KeyRequests::default(),
             pieces: ReceivedFrames::default(),
@@ -116,12 +119,17 @@ impl ReceiveStream {
         self.mapping = Some(ClockMapping { at, timestamp, rate: self.description.clock_rate });
     }
 
+    /// Times on its sender's clock are this much before those of the pictures.
+    pub(super) fn set_clock_shift(&mut self, shift: TimeDelta) {
+        self.clock_shift = shift;
+    }
+
     /// Capture on the sender's clock less playout on ours: the smaller, the later it is played. `None`
     /// before the first sender report and the first packet.
     pub(super) fn playout_transit(&self) -> Option<Transit> {
         let mapping = self.mapping.filter(|_| self.playout.has_begun())?;
         let due = self.playout.own_due(self.playout.media_time(mapping.timestamp));
-        Some(mapping.at.transit_from(due))
+        Some((mapping.at + self.clock_shift).transit_from(due))
     }
 
     /// Sound is played when the pictures are that were captured with it.
@@ -271,7 +279,7 @@ impl ReceiveStream {
         ReceivedFrame {
             stream: self.id,
             timestamp: frame.timestamp,
-            captured: self.mapping.map(|mapping| mapping.instant_of(frame.timestamp)),
+            captured: self.mapping.map(|mapping| mapping.instant_of(frame.timestamp) + self.clock_shift),
             kind: frame.kind,
             data: with_parameter_sets(&self.parameter_sets, self.description.format, frame.kind, frame.data),
             first_arrival: frame.first_arrival,

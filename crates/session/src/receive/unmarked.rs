@@ -138,7 +138,7 @@ impl FrameMarks {
             // The rest of the same frame keeps its number.
             self.frames = self.frames.wrapping_sub(1);
         }
-        if self.format == Format::Mp2t {
+        if self.syntax.is_none() {
             // Each packet is a frame.
             self.frames = self.frames.wrapping_add((sequence - self.next) as u16);
         }

@@ -5,6 +5,7 @@ use super::cue::Cue;
 use super::event::SendEvent;
 use super::input::FrameInput;
 use super::sender_machine::{SenderCommand, SenderUpdate};
+use super::sound::LATE;
 use super::supply::SupplyMeter;
 use crate::Error;
 use crate::sink::ReferencePicture;
@@ -20,6 +21,9 @@ use std::thread::{Builder, JoinHandle};
 
 /// How often it is looked whether the receiver is there.
 const CONNECTING: TimeDelta = TimeDelta::from_millis(2);
+
+/// Between the times of frames, at least.
+const LEAST_STEP: TimeDelta = TimeDelta::from_millis(1);
 
 /// What the capture thread works with.
 pub(super) struct Capture {
@@ -38,6 +42,10 @@ pub(super) struct Capture {
     pub(super) cue: Cue,
     /// The source has times of its own and sets the beginning.
     pub(super) has_times: bool,
+    /// Sound is sent with the pictures, and stands at the times at which they are due.
+    pub(super) has_sound: bool,
+    /// When the last frame was captured, as it is sent.
+    pub(super) last: Timestamp,
     /// What the coding of frames took in all since the last status, and their number.
     pub(super) encoding: (TimeDelta, i64),
 }
@@ -80,7 +88,7 @@ impl Capture {
             if is_key_due {
                 last_key = now;
             }
-            if !self.capture(now, is_key_due)? {
+            if !self.capture(now, due, is_key_due)? {
                 break;
             }
             if now.since(last_status) >= SNAPSHOT_INTERVAL {
@@ -100,8 +108,8 @@ impl Capture {
         }
     }
 
-    /// Captures one frame; false at the end of the source.
-    fn capture(&mut self, now: Timestamp, is_key_due: bool) -> Result<bool, Error> {
+    /// Captures one frame, which is `due` at its time in the source; false at the end of the source.
+    fn capture(&mut self, now: Timestamp, due: Timestamp, is_key_due: bool) -> Result<bool, Error> {
         let mut controls = self.input.controls();
         let is_requested = self.preview.as_ref().is_some_and(BrowserTrack::take_key_frame_request);
         controls.key_frame |= is_requested || is_key_due;
@@ -115,8 +123,9 @@ impl Capture {
         let now = now + (self.meter.waited() - before);
         let coding = self.input.now().since(now);
         self.meter.on_frame(now, coding, self.source.interval());
+        let at = self.time_of(at, now, due);
         if let (Some((references, media_clock)), Some(picture)) = (&self.references, picture) {
-            let timestamp = media_clock.timestamp(now);
+            let timestamp = media_clock.timestamp(at);
             // The receiver may have ended.
             let _ = references.send(ReferencePicture { timestamp, at: now, picture });
         }
@@ -125,10 +134,19 @@ impl Capture {
             Some(frame) => {
                 self.encoding = (self.encoding.0 + coding, self.encoding.1 + 1);
                 self.preview.iter().for_each(|preview| preview.preview(now, &frame));
-                self.input.send_as(at.unwrap_or(now), frame, is_discardable);
+                self.input.send_as(at, frame, is_discardable);
             }
         }
         Ok(true)
+    }
+
+    /// The time of a frame: the source's own, or when it came. Beside sound a frame that is a little late, because the machine or the
+    /// input's was busy, keeps the time at which it was due, where its sound is.
+    fn time_of(&mut self, own: Option<Timestamp>, now: Timestamp, due: Timestamp) -> Timestamp {
+        let in_step = || (self.has_sound && now.since(due) <= LATE).then_some(due);
+        let at = own.or_else(in_step).unwrap_or(now);
+        self.last = if own.is_some() { at } else { at.max(self.last + LEAST_STEP) };
+        self.last
     }
 
     /// Reports to the session the rate that the source can use, where it changes by a percent.

@@ -1,6 +1,6 @@
 //! What is between a sender's session and its socket.
 
-use seaway_net::webrtc::{Publisher, PublisherState};
+use seaway_net::webrtc::{Publisher, ServerState};
 use seaway_protect::channel::{Received, SenderChannel};
 use seaway_protect::{Error, SrtpKeys};
 use seaway_units::Timestamp;
@@ -23,12 +23,12 @@ impl Channel {
     pub(super) fn is_ready(&self, now: Timestamp) -> bool {
         match self {
             Self::Receiver(channel) => channel.is_ready(now),
-            Self::Server(publisher) => publisher.state() == PublisherState::Connected,
+            Self::Server(publisher) => publisher.state() == ServerState::Connected,
         }
     }
 
     /// How the connection to a media server is.
-    pub(super) fn server_state(&self) -> Option<PublisherState> {
+    pub(super) fn server_state(&self) -> Option<ServerState> {
         match self {
             Self::Receiver(_) => None,
             Self::Server(publisher) => Some(publisher.state()),

@@ -3,7 +3,7 @@
 use crate::Error;
 use seaway_control::{ControlSpec, SpecError};
 use seaway_media::VideoCodec;
-use seaway_net::webrtc::{PublisherState, WhipError};
+use seaway_net::webrtc::{ServerState, WhipError};
 use seaway_protect::SrtpKeys;
 use seaway_session::{Breach, ReceiverEvent, SenderEvent};
 use seaway_units::{Bitrate, TimeDelta};
@@ -28,7 +28,7 @@ pub enum SendEvent {
     /// The network does not carry the transmission (RFC 8083). It has ended.
     CircuitBroken(Breach),
     /// The connection to a media server changed.
-    Server(PublisherState),
+    Server(ServerState),
     /// The media server did not take the end of the session.
     NotDeleted(WhipError),
     /// Another controller took over.
@@ -53,6 +53,10 @@ pub enum ReceiveEvent {
     Session(ReceiverEvent),
     /// A sender has the key. Packets are protected by these keys from now.
     Connected(Box<SrtpKeys>),
+    /// The connection to the media server changed.
+    Server(ServerState),
+    /// The media server did not take the end of the session.
+    NotDeleted(WhipError),
     /// An end with another key wants to send. Reported once for a receiver; the others are counted.
     OtherKey(SocketAddr),
     /// The picture changed after it had frozen for this long.

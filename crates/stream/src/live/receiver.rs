@@ -7,20 +7,22 @@ use super::playback::{PlaybackUpdate, Player, RelativeDelay};
 use super::playout::PlayoutMode;
 use super::receiver_machine::{Access, PlainReception, ReceiverCommand, ReceiverMachine, ReceiverUpdate};
 use super::runtime::{RunningRuntime, Runtime};
-use super::sender::{bind_at, overhead};
+use super::sender::{GOODBYE, bind_at, overhead};
+use super::server::{MediaServer, Subscription};
 use super::state::ReceiverState;
 use super::transcoded::TranscodedTrack;
 use super::window::WindowReceiverMachine;
 use crate::Error;
 use crate::sink::{ReferencePicture, Screen, Sink};
 use seaway_media::decoder::{HeaderDecoder, MpegDecoder, VideoDecoder};
+use seaway_net::webrtc::{ServerState, WhipResource};
 use seaway_net::{Clock, Lateness, Socket, SocketOptions, Waker};
 use seaway_protect::channel::ReceiverChannel;
 use seaway_quality::freeze::FreezeDetector;
 use seaway_quality::stale::StaleDetector;
 use seaway_session::{self as session, ByteBufferConfig, PlainRtp, Playout, ReceiverConfig, SessionKey};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::mpsc::{self, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -35,11 +37,15 @@ pub struct Receiver {
     state: ReceiverState,
     playback: Option<JoinHandle<Result<(), Error>>>,
     runtime: Option<RunningRuntime>,
+    /// The session at a media server, and where its end is reported.
+    resource: Option<(WhipResource, mpsc::Sender<PlaybackUpdate>)>,
 }
 
 /// Configures a [`Receiver`].
 pub struct ReceiverBuilder {
     bind: SocketAddr,
+    /// The media server that is asked, and the address of its URL.
+    server: Option<(MediaServer, SocketAddr)>,
     network: SocketOptions,
     mtu: Option<DataSize>,
     key: Option<SessionKey>,
@@ -176,26 +182,26 @@ impl ReceiverBuilder {
     /// # Errors
     /// As [`start`](Self::start).
     pub fn start_on(self, runtime: &mut Runtime) -> Result<Receiver, Error> {
-        let Self { bind, insecure, .. } = self;
-        if self.key.is_none() && !insecure && !bind.ip().to_canonical().is_loopback() {
-            return Err(Error::Unprotected(bind));
-        }
-        if self.window && self.key.is_some() {
-            return Err(Error::NoKeys);
-        }
+        self.check()?;
+        let bind = match &self.server {
+            Some((server, to)) => server.local_address(*to, self.bind, self.network.interface.as_ref())?,
+            None => self.bind,
+        };
         let socket = bind_at(&self.network, bind)?;
         let local = socket.local_address()?;
         let (clock, waker) = (runtime.clock(), runtime.waker());
         let (commands, queue) = channel();
         let (received, frames) = channel();
         let (send_updates, updates) = channel();
-        if self.window {
+        let resource = if self.window {
             let headers = overhead(bind, false);
             let machine = WindowReceiverMachine::new(clock.now(), self.latency, headers, queue, received);
             runtime.add(machine, vec![socket])?;
+            None
         } else {
-            self.add_rtp(runtime, socket, queue, received)?;
-        }
+            self.add_rtp(runtime, socket, queue, received)?
+        };
+        let resource = resource.map(|resource| (resource, send_updates.clone()));
         let Self {
             window, decoding, references, reads_stamps, stale_after, mut sinks, browser, latency, ..
         } = self;
@@ -226,39 +232,66 @@ impl ReceiverBuilder {
         let mut state = ReceiverState::default();
         state.stale = stale_after.map(|_| 0);
         let playback = Some(player.start()?);
-        Ok(Receiver { clock, waker, local, commands, updates, state, playback, runtime: None })
+        Ok(Receiver { clock, waker, local, commands, updates, state, playback, runtime: None, resource })
     }
 
-    /// Adds the machine of an RTP session.
+    /// Whether the session is protected as its user wants it, and possible.
+    fn check(&self) -> Result<(), Error> {
+        let is_exposed = |address: SocketAddr| !self.insecure && !address.ip().to_canonical().is_loopback();
+        match &self.server {
+            Some(_) if self.window || self.key.is_some() => Err(Error::NotForServer),
+            Some((server, to)) if is_exposed(*to) && !server.url.is_secure() => Err(Error::PlainHttp(*to)),
+            None if self.key.is_none() && is_exposed(self.bind) => Err(Error::Unprotected(self.bind)),
+            None if self.window && self.key.is_some() => Err(Error::NoKeys),
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds the machine of an RTP session; gives the session at a media server.
     fn add_rtp(
         &self,
         runtime: &mut Runtime,
-        socket: Socket,
+        mut socket: Socket,
         commands: mpsc::Receiver<ReceiverCommand>,
         updates: mpsc::Sender<ReceiverUpdate>,
-    ) -> Result<(), Error> {
+    ) -> Result<Option<WhipResource>, Error> {
         let Self { bind, key, latency, playout, .. } = self;
-        let plain = self.plain.clone().filter(|_| key.is_none());
+        let subscription = match &self.server {
+            Some((server, _)) => Some(server.subscribe(runtime.clock(), &mut socket)?),
+            None => None,
+        };
+        let plain = match &subscription {
+            Some(subscription) => Some(subscription.media.clone()),
+            None => self.plain.clone().filter(|_| key.is_none()),
+        };
         let (now, local) = (runtime.clock().now(), socket.local_address()?);
         let identity = Identity::random()?;
-        let mut config = config(*bind, identity, key.is_some(), *latency);
+        let is_protected = key.is_some() || subscription.is_some();
+        let mut config = config(*bind, identity, is_protected, *latency);
         config.playout = self.buffer.map_or(playout.within(*latency), Playout::Bytes);
         config.plain = plain.clone();
         config.cname = identity.cname();
         config.packet = self.mtu.unwrap_or(config.packet);
         let (ssrc, lock) = (config.ssrc, config.lock);
-        let access = match key.clone() {
-            None => Access::Open { peer: None, lock },
-            Some(key) => Access::Keyed(Box::new(ReceiverChannel::new(now, key, ssrc, identity.seed))),
+        let (access, resource) = match (subscription, key.clone()) {
+            (Some(Subscription { subscriber, resource, .. }), _) => {
+                (Access::Server(Box::new(subscriber), ServerState::Connecting), Some(resource))
+            }
+            (None, None) => (Access::Open { peer: None, lock }, None),
+            (None, Some(key)) => {
+                (Access::Keyed(Box::new(ReceiverChannel::new(now, key, ssrc, identity.seed))), None)
+            }
         };
         let session = session::Receiver::new(now, config);
-        let control = plain.as_ref().and_then(|_| control_socket(&self.network, local));
+        let has_control = plain.is_some() && resource.is_none();
+        let control = has_control.then(|| control_socket(&self.network, local)).flatten();
         let plain = plain.map(|plain| PlainReception {
             transport_id: plain.video.and_then(|video| video.transport_id),
             ..PlainReception::default()
         });
         let machine = ReceiverMachine::new(now, session, access, plain, commands, updates);
-        runtime.add(machine, std::iter::once(socket).chain(control).collect())
+        runtime.add(machine, std::iter::once(socket).chain(control).collect())?;
+        Ok(resource)
     }
 }
 
@@ -293,6 +326,7 @@ impl Receiver {
         let latency = TimeDelta::from_millis(500);
         ReceiverBuilder {
             bind,
+            server: None,
             network: SocketOptions::default(),
             mtu: None,
             key: None,
@@ -309,6 +343,18 @@ impl Receiver {
             sinks: Vec::new(),
             browser: None,
         }
+    }
+
+    /// Configures a receiver of a media server's stream by WHEP (draft-ietf-wish-whep): H.264 and Opus over ICE, DTLS and SRTP. It begins
+    /// with one request to the server, for ten seconds at most, and the server has ten more to connect.
+    ///
+    /// # Errors
+    /// The server's name has no address.
+    pub fn of_server(server: MediaServer) -> Result<ReceiverBuilder, Error> {
+        let to = server.resolve()?;
+        let any: IpAddr =
+            if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+        Ok(ReceiverBuilder { server: Some((server, to)), ..Self::builder(SocketAddr::new(any, 0)) })
     }
 
     /// Where it receives.
@@ -389,6 +435,15 @@ impl Receiver {
     /// A thread, the decoder or a sink failed.
     pub fn close(&mut self) -> Result<Option<Lateness>, Error> {
         self.command(ReceiverCommand::Close);
+        if let Some((resource, updates)) = self.resource.take() {
+            // The goodbye of the session leaves first.
+            self.clock.sleep_until(self.now() + GOODBYE);
+            if let Err(error) = resource.delete() {
+                let _ = updates.send(PlaybackUpdate::Event(self.now(), ReceiveEvent::NotDeleted(error)));
+            }
+            self.command(ReceiverCommand::CloseChannel);
+            self.clock.sleep_until(self.now() + GOODBYE);
+        }
         self.playback
             .take()
             .map_or(Ok(()), |thread| thread.join().map_err(|_| Error::Thread("playback"))?)?;

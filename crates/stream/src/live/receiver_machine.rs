@@ -5,6 +5,7 @@ use super::lane_addresses::{LaneAddresses, ReportRoute};
 use super::machine::RejectCounters;
 use bytes::Bytes;
 use seaway_control::Subflow;
+use seaway_net::webrtc::{ServerState, Subscriber};
 use seaway_net::{Incoming, Machine, Outgoing, SNAPSHOT_INTERVAL, next_snapshot};
 use seaway_protect::Error;
 use seaway_protect::channel::{AmplificationLimit, FORMER, Received, ReceiverChannel};
@@ -25,6 +26,8 @@ pub(super) enum ReceiverCommand {
     Latency(TimeDelta),
     /// End the session.
     Close,
+    /// The media server knows of the end: close the connection to it.
+    CloseChannel,
 }
 
 /// From the media thread to the playback thread.
@@ -32,7 +35,7 @@ pub(super) enum ReceiverCommand {
 pub(super) enum ReceiverUpdate {
     /// A frame is to be displayed now, or something else happened.
     Event(Timestamp, ReceiverEvent),
-    /// Something about the keys.
+    /// Something about the keys, or about the connection to a media server.
     Keys(Timestamp, ReceiveEvent),
     Snapshot(Box<ReceiverSnapshot>),
 }
@@ -58,6 +61,8 @@ pub(super) enum Access {
     Open { peer: Option<(SocketAddr, Timestamp)>, lock: TimeDelta },
     /// From who has the key.
     Keyed(Box<ReceiverChannel>),
+    /// From a media server that was asked, and how the connection was last.
+    Server(Box<Subscriber>, ServerState),
 }
 
 impl Access {
@@ -65,13 +70,14 @@ impl Access {
         match self {
             Self::Open { peer, .. } => peer.map(|(peer, _)| peer),
             Self::Keyed(channel) => channel.peer(),
+            Self::Server(subscriber, _) => subscriber.server(),
         }
     }
 
     /// Where the sender was until now, and perhaps still is.
     fn former_peer(&self, now: Timestamp) -> Option<SocketAddr> {
         match self {
-            Self::Open { .. } => None,
+            Self::Open { .. } | Self::Server(..) => None,
             Self::Keyed(channel) => channel.former_peer(now),
         }
     }
@@ -315,6 +321,29 @@ impl ReceiverMachine {
         }
     }
 
+    /// Of a media server.
+    fn handle_server(&mut self, now: Timestamp, datagram: &Incoming<'_>) {
+        let Access::Server(subscriber, _) = &mut self.access else { return };
+        subscriber.handle_datagram(now, datagram.from, datagram.data);
+        while let Access::Server(subscriber, _) = &mut self.access
+            && let Some(packet) = subscriber.poll_packet()
+        {
+            self.handle_packet(now, datagram, &packet);
+        }
+        self.follow_server(now);
+    }
+
+    /// A change of the connection to a media server is reported.
+    fn follow_server(&mut self, now: Timestamp) {
+        if let Access::Server(subscriber, known) = &mut self.access
+            && subscriber.state() != *known
+        {
+            *known = subscriber.state();
+            let event = ReceiveEvent::Server(*known);
+            self.update(ReceiverUpdate::Keys(now, event));
+        }
+    }
+
     /// A packet came again, perhaps by a lane.
     fn repeated_by_lane(&mut self, now: Timestamp, datagram: &Incoming<'_>) {
         let ssrc = ssrc_of(datagram.data).filter(|_| !is_rtcp(datagram.data));
@@ -327,7 +356,7 @@ impl ReceiverMachine {
     /// were the sender's.
     fn route_by_lane(&mut self, now: Timestamp, lane: Subflow, report: &[u8]) -> Option<SocketAddr> {
         let memory = match self.access {
-            Access::Open { .. } => TimeDelta::ZERO,
+            Access::Open { .. } | Access::Server(..) => TimeDelta::ZERO,
             Access::Keyed(_) => FORMER,
         };
         let ReportRoute { to, former } = self.lanes.to(now, lane, report.len(), memory)?;
@@ -355,6 +384,7 @@ impl Machine for ReceiverMachine {
             Access::Open { .. } if socket == CONTROL => self.handle_control(now, datagram),
             Access::Open { .. } => self.handle_open(now, datagram),
             Access::Keyed(_) => self.handle_keyed(now, datagram),
+            Access::Server(..) => self.handle_server(now, datagram),
         }
         let peer = self.access.peer();
         if peer != before {
@@ -378,12 +408,21 @@ impl Machine for ReceiverMachine {
                     self.receiver.on_close(now);
                     self.end = Some(now + Self::CLOSING);
                 }
+                ReceiverCommand::CloseChannel => {
+                    if let Access::Server(subscriber, _) = &mut self.access {
+                        subscriber.close(now);
+                    }
+                }
             }
         }
         self.after_input(now);
     }
 
     fn handle_timeout(&mut self, now: Timestamp) {
+        if let Access::Server(subscriber, _) = &mut self.access {
+            subscriber.handle_timeout(now);
+            self.follow_server(now);
+        }
         self.receiver.handle_timeout(now);
         if self.next_snapshot <= now {
             self.schedule_snapshot(now);
@@ -398,13 +437,21 @@ impl Machine for ReceiverMachine {
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
-        self.receiver.poll_timeout().into_iter().chain([self.next_snapshot]).chain(self.end).min()
+        let channel = match &self.access {
+            Access::Server(subscriber, _) => subscriber.poll_timeout(),
+            Access::Open { .. } | Access::Keyed(_) => None,
+        };
+        let own = [self.next_snapshot].into_iter().chain(self.end);
+        self.receiver.poll_timeout().into_iter().chain(own).chain(channel).min()
     }
 
     fn poll_datagram(&mut self, now: Timestamp, buffer: &mut Vec<u8>) -> Option<Outgoing> {
-        if let Access::Keyed(channel) = &mut self.access
-            && let Some(to) = channel.poll_datagram(buffer)
-        {
+        let of_channel = match &mut self.access {
+            Access::Open { .. } => None,
+            Access::Keyed(channel) => channel.poll_datagram(buffer),
+            Access::Server(subscriber, _) => subscriber.poll_datagram(buffer),
+        };
+        if let Some(to) = of_channel {
             return Some(Outgoing { socket: 0, to, ecn: Ecn::NotEct });
         }
         if let Some((to, copy)) = self.copy.take() {
@@ -419,6 +466,13 @@ impl Machine for ReceiverMachine {
             let is_sealed = match &mut self.access {
                 Access::Open { .. } => true,
                 Access::Keyed(channel) => channel.seal(buffer).is_ok(),
+                Access::Server(subscriber, _) => {
+                    // It is of the one that the server's certificate names, who agreed to get it.
+                    if let Some(to) = subscriber.seal(now, buffer) {
+                        return Some(Outgoing { socket: 0, to, ecn: transmit.ecn });
+                    }
+                    false
+                }
             };
             if is_one_way {
                 buffer.clear();

@@ -44,7 +44,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Time to send the RTCP BYE at the end.
-const GOODBYE: TimeDelta = TimeDelta::from_millis(100);
+pub(super) const GOODBYE: TimeDelta = TimeDelta::from_millis(100);
 
 /// Packets leave together, in one call of the kernel, that are due within twice this time: none leaves half a millisecond
 /// before or after it is due, if the media thread is in time.
@@ -370,6 +370,8 @@ impl SenderBuilder {
             meter: meter.clone(),
             cue,
             has_times,
+            has_sound,
+            last: Timestamp::ZERO,
             encoding: Default::default(),
         });
         let (capture, state) = (capture.map(Capture::start).transpose()?, SenderState::new(control));
@@ -444,7 +446,9 @@ impl SenderBuilder {
         }
         let mut sockets = vec![socket];
         let publication = match &self.server {
-            Some(server) => Some(server.publish(runtime.clock(), &sockets[0], identity, self.has_sound())?),
+            Some(server) => {
+                Some(server.publish(runtime.clock(), &mut sockets[0], identity, self.has_sound())?)
+            }
             None => None,
         };
         if let Some(Publication { accepted, .. }) = &publication {
@@ -614,10 +618,7 @@ impl Sender {
     /// # Errors
     /// The server's name has no address.
     pub fn to_server(server: MediaServer) -> Result<SenderBuilder, Error> {
-        let to = server
-            .url
-            .resolve()
-            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", server.url)))?;
+        let to = server.resolve()?;
         Ok(SenderBuilder { server: Some(server), ..SenderBuilder::new(to) })
     }
 

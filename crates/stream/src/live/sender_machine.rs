@@ -5,7 +5,7 @@ use super::event::SendEvent;
 use super::machine::RejectCounters;
 use crate::source::{FrameControls, PacketOverhead, SourceStatus};
 use seaway_control::{ControlSpec, Gauge, StreamId, Subflow};
-use seaway_net::webrtc::PublisherState;
+use seaway_net::webrtc::ServerState;
 use seaway_net::{Incoming, Machine, Outgoing, next_snapshot};
 use seaway_protect::Error;
 use seaway_protect::channel::Received;
@@ -146,7 +146,7 @@ const CONTROL: usize = 1;
 pub(super) struct SenderMachine {
     sender: Sender,
     channel: Channel,
-    server_state: Option<PublisherState>,
+    server_state: Option<ServerState>,
     /// Where RTCP goes by its own socket.
     control: Option<SocketAddr>,
     /// Subflows leave by so many sockets in turn; all else by the first.

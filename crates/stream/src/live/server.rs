@@ -1,27 +1,38 @@
-//! Publishing at a media server (WHIP).
+//! A session with a media server: publishing there (WHIP), and receiving from there (WHEP).
 
 use super::identity::Identity;
 use super::input::SOUND;
 use crate::Error;
 use seaway_control::{StreamId, Subflow};
 use seaway_net::webrtc::{
-    Accepted, Published, Publisher, SoundNumbers, StreamNumbers, WhipClient, WhipError, WhipResource, WhipUrl,
+    Accepted, Publisher, ServerSession, ServerUrl, SoundNumbers, StreamNumbers, StunServer, Subscriber,
+    WhipClient, WhipError, WhipResource, reflexive_address, with_reflexive_candidate,
 };
 use seaway_net::{Clock, Socket, Via, address_towards};
-use seaway_session::{SenderConfig, SourceId, TRANSPORT_SEQUENCE_ID, payload_type};
+use seaway_session::{PlainRtp, SenderConfig, SourceId, TRANSPORT_SEQUENCE_ID, payload_type};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// A media server that takes a stream by WHIP (RFC 9725).
+/// A media server that takes a stream by WHIP (RFC 9725), or gives one by WHEP (draft-ietf-wish-whep).
 #[derive(Debug, Clone)]
 pub struct MediaServer {
     /// Where it takes offers.
-    pub url: WhipUrl,
+    pub url: ServerUrl,
     /// The bearer token that it wants (RFC 6750).
     pub token: Option<String>,
     /// A PEM file with the certificates to check the server by, in place of the system's.
     pub authorities: Option<PathBuf>,
+    /// What knows the address by which the server may reach this host, where that is behind NAT.
+    pub stun: Option<StunServer>,
+}
+
+/// A stream of a server that is about to connect.
+#[derive(Debug)]
+pub(super) struct Subscription {
+    pub(super) subscriber: Subscriber,
+    pub(super) media: PlainRtp,
+    pub(super) resource: WhipResource,
 }
 
 /// A session with a server that is about to connect.
@@ -37,11 +48,10 @@ impl MediaServer {
     pub(super) fn publish(
         &self,
         clock: Clock,
-        socket: &Socket,
+        socket: &mut Socket,
         identity: Identity,
         has_sound: bool,
     ) -> Result<Publication, Error> {
-        let unusable = |problem| Error::Publish(WhipError::Answer(problem));
         let ssrc = |stream, repair| SourceId { stream, subflow: Subflow(0), repair }.ssrc(identity.session);
         let sound = SoundNumbers { ssrc: ssrc(SOUND, false), payload_type: payload_type::OPUS };
         let numbers = StreamNumbers {
@@ -54,18 +64,48 @@ impl MediaServer {
             sound: has_sound.then_some(sound),
             cname: identity.cname(),
         };
-        let client = WhipClient::new(&self.url, self.token.clone(), self.authorities.as_deref())?;
         let (mut publisher, offer) =
             Publisher::new(clock, socket.local_address()?, numbers).map_err(io::Error::other)?;
-        let Published { answer, resource } = client.publish(&offer)?;
+        let ServerSession { answer, resource } = self.request(&clock, socket, &offer)?;
         match publisher.accept(clock.now(), &answer) {
             Ok(accepted) => Ok(Publication { publisher, accepted, resource }),
-            Err(problem) => {
-                // The server may hold the session all the same; what it answers changes nothing here.
-                let _ = resource.delete();
-                Err(unusable(problem))
-            }
+            Err(problem) => Err(given_up(resource, problem)),
         }
+    }
+
+    /// Asks for the server's stream, which comes to `socket`, and takes the answer. Blocks for ten seconds at most, and for 3.5 more
+    /// where a STUN server is asked.
+    pub(super) fn subscribe(&self, clock: Clock, socket: &mut Socket) -> Result<Subscription, Error> {
+        let (mut subscriber, offer) =
+            Subscriber::new(clock, socket.local_address()?).map_err(io::Error::other)?;
+        let ServerSession { answer, resource } = self.request(&clock, socket, &offer)?;
+        let accepted = subscriber.accept(clock.now(), &answer);
+        match accepted.and_then(|answer| PlainRtp::of_answer(&answer)) {
+            Ok(media) => Ok(Subscription { subscriber, media, resource }),
+            Err(problem) => Err(given_up(resource, problem)),
+        }
+    }
+
+    /// The server's answer to an offer of media by `socket`.
+    fn request(&self, clock: &Clock, socket: &mut Socket, offer: &str) -> Result<ServerSession, Error> {
+        let client = WhipClient::new(&self.url, self.token.clone(), self.authorities.as_deref())?;
+        let local = socket.local_address()?;
+        let offer = match &self.stun {
+            Some(stun) => {
+                let failed = |error| Error::Stun { server: stun.clone(), error };
+                let server = stun.resolve(local.ip()).map_err(failed)?;
+                let mapped = reflexive_address(clock, socket, server).map_err(failed)?;
+                with_reflexive_candidate(offer, local, mapped)
+            }
+            None => offer.to_owned(),
+        };
+        Ok(client.request(&offer)?)
+    }
+
+    /// The address of its URL.
+    pub(super) fn resolve(&self) -> Result<SocketAddr, Error> {
+        let failed = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", self.url));
+        Ok(self.url.resolve().map_err(failed)?)
     }
 
     /// The address of this host that the server is offered.
@@ -84,6 +124,13 @@ impl MediaServer {
         };
         Ok(SocketAddr::new(ip, bind.port()))
     }
+}
+
+/// The session of an answer that is of no use ends at once.
+fn given_up(resource: WhipResource, problem: String) -> Error {
+    // The server may hold the session all the same; what it answers changes nothing here.
+    let _ = resource.delete();
+    Error::Publish(WhipError::Answer(problem))
 }
 
 /// What the server does not take is not sent.

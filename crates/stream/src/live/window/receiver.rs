@@ -183,7 +183,9 @@ impl Machine for WindowReceiverMachine {
         while let Ok(command) = self.commands.try_recv() {
             match command {
                 // A coded stream has its key frames where they are.
-                ReceiverCommand::RequestKeyFrame | ReceiverCommand::Latency(_) => {}
+                ReceiverCommand::RequestKeyFrame
+                | ReceiverCommand::Latency(_)
+                | ReceiverCommand::CloseChannel => {}
                 ReceiverCommand::Close => self.end = Some(now + CLOSING),
             }
         }
