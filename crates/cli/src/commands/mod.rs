@@ -4,6 +4,8 @@ mod compare;
 mod demo;
 mod emulate;
 mod generate;
+#[cfg(test)]
+mod guide;
 mod list;
 mod qlog;
 mod recv;
@@ -55,7 +57,7 @@ enum Command {
     /// Writes the page that draws a log of `--qlog`
     Qlog(qlog::Arguments),
     /// Receives live video from another host
-    Recv(recv::Arguments),
+    Recv(Box<recv::Arguments>),
     /// Reproduces the tables and figures of the papers
     Reproduce(reproduce::Arguments),
     /// Prints the JSON Schema of a document
