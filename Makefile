@@ -18,7 +18,7 @@ PYAV := av==18.1.0
 stage = @printf '\n== %s\n' '$(1)'
 
 demo: assembler
-	cargo run --release --locked --bin seaway -- demo --open
+	cargo run --release --locked --bin seaway -- demo --open --beside 'fixed(rate=3 Mbit/s)'
 
 # On Debian and as root, installs the assembler of the codec's inner loops, before the first build.
 assembler:

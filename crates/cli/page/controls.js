@@ -33,7 +33,10 @@ class Controls {
     for (const [name, value] of Object.entries(settings)) {
       if (!(name in this.#fields)) continue;
       const field = this.#field(name);
-      if (field.value === (this.#inForce[name] ?? "") || field.value === value) field.value = value;
+      const isUntouched = field.value === (this.#inForce[name] ?? "");
+      // A network from a file or by hand is in no list.
+      if (field instanceof HTMLSelectElement && ![...field.options].some((option) => option.value === value)) field.add(new Option(value, value));
+      if (isUntouched || field.value === value) field.value = value;
       this.#inForce[name] = value;
     }
   }

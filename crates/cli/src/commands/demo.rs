@@ -3,7 +3,9 @@
 use crate::decoder;
 use crate::failure::{Failure, note};
 use crate::interrupt;
+use crate::live::beside::{Beside, Ends};
 use crate::live::client_buffer::{self, BufferOptions};
+use crate::live::emulated::{NetworkHandle, media_flow, read_for_viewer, read_network};
 use crate::live::options;
 use crate::live::qlog::{self, SessionLog};
 use crate::live::repair::{PlayoutOption, RepairOptions};
@@ -13,21 +15,20 @@ use crate::live::session::{self, Session};
 use crate::live::settings::Settings;
 use crate::live::sizes::SizesOption;
 use crate::live::watch::Missed;
-use crate::scenario::Source;
 use crate::web::{ControlName, Hello, Page, WebOptions};
 use seaway_control::{ControlSpec, Registry, policy};
+use seaway_lab::library;
 use seaway_lab::scenario::{Flow, FlowKind, Scenario};
-use seaway_lab::{Emulation, PathState, library};
-use seaway_media::input::{bundled_clip, open};
-use seaway_net::{Clock, Emulator, EmulatorCommand, Outlet, Waker};
+use seaway_media::input::{PictureSource, bundled_clip, open};
+use seaway_net::Clock;
 use seaway_report::qlog::End;
 use seaway_session::{ByteBufferConfig, Limits};
-use seaway_stream::{Receiver, RunningRuntime, Runtime, Sender};
+use seaway_stream::{Receiver, RunningRuntime, Sender};
 use seaway_units::{Bitrate, TimeDelta, Timestamp};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::ControlFlow;
 use std::process::{ExitCode, Stdio};
-use std::sync::mpsc::{self, channel};
+use std::sync::mpsc::channel;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -39,9 +40,14 @@ pub(crate) struct Arguments {
     /// How the encoder's rate is set: 'direct' uses the rate of the controller, 'pd' keeps the send queue at a level
     #[arg(long, value_name = "POLICY")]
     policy: Option<ControlSpec>,
-    /// The network: a scenario file or a name of `seaway list scenarios`
+    /// The network: a scenario file, a name of `seaway list scenarios`, or
+    /// 'link(rate=2 Mbit/s, loss=5 %, delay=40 ms, jitter=10 ms)'
     #[arg(long, default_value = "clean", value_name = "FILE|NAME")]
     network: String,
+    /// Send the same pictures by another controller over a network of the same kind, such as 'fixed(rate=4 Mbit/s)', and show what
+    /// is received beside
+    #[arg(long, value_name = "CONTROL", conflicts_with = "headless")]
+    beside: Option<ControlSpec>,
     /// End after this long, such as '30s'
     #[arg(long, value_name = "TIME")]
     duration: Option<TimeDelta>,
@@ -89,7 +95,9 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     // Before a page is served.
-    Registry::builtin().check(&arguments.control).map_err(|error| Failure::input(&error))?;
+    for control in [&arguments.control].into_iter().chain(&arguments.beside) {
+        Registry::builtin().check(control).map_err(|error| Failure::input(&error))?;
+    }
     arguments.policy.as_ref().map(policy::build).transpose().map_err(|error| Failure::input(&error))?;
     interrupt::install_live()?;
     let mut demo = Demo::start(arguments)?;
@@ -109,21 +117,15 @@ struct Demo {
     settings: Settings,
     runtime: RunningRuntime,
     network: NetworkHandle,
-}
-
-/// The emulated network between sender and receiver.
-type Network = Emulation<Vec<u8>>;
-
-/// Controls the emulated network, which runs on the media thread.
-struct NetworkHandle {
-    waker: Waker,
-    commands: mpsc::Sender<EmulatorCommand<Network>>,
-    states: mpsc::Receiver<PathState>,
+    /// As the command line has it.
+    named: String,
+    beside: Option<Beside>,
 }
 
 /// Tracks of the page.
 const SENT: usize = 0;
 const RECEIVED: usize = 1;
+const BESIDE: usize = 2;
 
 impl Demo {
     fn start(arguments: &Arguments) -> Result<Self, Failure> {
@@ -131,11 +133,7 @@ impl Demo {
         let limits = limits(media_flow(&scenario)?);
         let repair = arguments.repair.repair()?;
         let buffer = client_buffer(arguments, media_flow(&scenario)?)?;
-        let source = match &arguments.input {
-            Some(input) => open(input),
-            None => bundled_clip(),
-        };
-        let source = source.map_err(|error| Failure::input(&error))?;
+        let source = source_of(arguments)?;
         let settings = Settings::new(&arguments.control, limits, Some(&arguments.network))
             .with_buffer(buffer.is_some())
             .with_latency(arguments.repair.latency);
@@ -152,8 +150,7 @@ impl Demo {
             .stale_after(arguments.stale_after)
             .browser(reporter.track(RECEIVED))
             .start_on(&mut runtime)?;
-        let (network, to) =
-            NetworkHandle::start(&mut runtime, network(&scenario)?, receiver.local_address())?;
+        let (network, to) = NetworkHandle::start(&mut runtime, &scenario, receiver.local_address())?;
         let sender = Sender::builder(to)
             .bind(loopback)
             .control(arguments.control.clone())
@@ -168,23 +165,37 @@ impl Demo {
             .preview(reporter.track(SENT))
             .references(send_references)
             .start_on(&mut runtime)?;
+        let beside = arguments.beside.clone().map(|control| {
+            let ends = Ends { control, limits, repair, latency: arguments.repair.latency };
+            Beside::start(&mut runtime, &scenario, source_of(arguments)?, ends, reporter.track(BESIDE))
+        });
+        let beside = beside.transpose()?;
         let clock = runtime.clock();
         let runtime = session::start(runtime)?;
         let session = Session::new(clock.now(), Some(sender), Some(receiver));
-        Ok(Self { clock, scenario, session, reporter, settings, runtime, network })
+        let named = arguments.network.clone();
+        Ok(Self { clock, scenario, session, reporter, settings, runtime, network, named, beside })
     }
 
     /// Takes what is new, carries out requests of viewers and reports.
     fn step(&mut self, now: Timestamp) -> Result<(), Failure> {
-        let Self { scenario, session, reporter, settings, network, .. } = self;
+        let Self { scenario, session, reporter, settings, network, beside, named, .. } = self;
+        if let Some(beside) = beside {
+            beside.drain()?;
+        }
         if session.drain()?.is_break() {
             return Err(Failure::running(&"the stream ended"));
         }
         session.network = network.states.try_iter().last().or(session.network.take());
         reporter.serve_requests(|wanted| {
             session.apply(now, settings, wanted, |name| {
-                *scenario = network.replace(name).map_err(|failure| failure.to_string())?;
-                Ok(())
+                let read = read_for_viewer(name, named, scenario.seed);
+                *scenario = read.map_err(|failure| failure.to_string())?;
+                network.replace(scenario).map_err(|failure| failure.to_string())?;
+                beside
+                    .iter()
+                    .try_for_each(|beside| beside.replace(scenario))
+                    .map_err(|failure| failure.to_string())
             })
         });
         reporter.report(now, session)
@@ -196,6 +207,7 @@ impl Demo {
         let last = self.step(now);
         let lateness = self.runtime.close()?;
         self.session.close()?;
+        self.beside.iter_mut().try_for_each(Beside::close)?;
         let logged = self.reporter.finish();
         last?;
         logged?;
@@ -205,35 +217,12 @@ impl Demo {
     }
 }
 
-impl NetworkHandle {
-    /// Adds `network` in front of `receiver`; returns the address to send to.
-    fn start(
-        runtime: &mut Runtime,
-        network: Network,
-        receiver: SocketAddr,
-    ) -> Result<(Self, SocketAddr), Failure> {
-        let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let (near, far) = (session::bind(loopback)?, session::bind(loopback)?);
-        let to = near.local_address().map_err(|error| Failure::running(&error))?;
-        let (commands, queue) = channel();
-        let (send_state, states) = channel();
-        let observer = Box::new(move |_, network: &Network| {
-            // A dropped receiver is no error.
-            let _ = send_state.send(network.path_state());
-        });
-        let outlets = [Outlet::Udp { peer: None }, Outlet::Udp { peer: Some(receiver) }];
-        let emulator = Emulator::new(runtime.clock().now(), network, &outlets, queue).with_observer(observer);
-        runtime.add(emulator, vec![near, far])?;
-        Ok((Self { waker: runtime.waker(), commands, states }, to))
-    }
-
-    /// Replaces the network by that of a scenario, which it returns.
-    fn replace(&self, name: &str) -> Result<Scenario, Failure> {
-        let scenario = read_network(name, None)?;
-        let _ = self.commands.send(EmulatorCommand::Replace(Box::new(network(&scenario)?)));
-        self.waker.wake();
-        Ok(scenario)
-    }
+fn source_of(arguments: &Arguments) -> Result<Box<dyn PictureSource>, Failure> {
+    let source = match &arguments.input {
+        Some(input) => open(input),
+        None => bundled_clip(),
+    };
+    source.map_err(|error| Failure::input(&error))
 }
 
 fn reporter(arguments: &Arguments, scenario: &Scenario, settings: &Settings) -> Result<Reporter, Failure> {
@@ -247,19 +236,6 @@ fn reporter(arguments: &Arguments, scenario: &Scenario, settings: &Settings) -> 
         reporter.page().into_iter().for_each(open_browser);
     }
     Ok(reporter)
-}
-
-fn read_network(name: &str, seed: Option<u64>) -> Result<Scenario, Failure> {
-    let mut scenario = Source::read(name)?.parse(&[])?;
-    scenario.seed = seed.unwrap_or(scenario.seed);
-    Ok(scenario)
-}
-
-/// The scenario's first media flow, whose path and limits the demo takes.
-fn media_flow(scenario: &Scenario) -> Result<&Flow, Failure> {
-    let is_media = |flow: &&Flow| matches!(flow.kind, FlowKind::Media(_));
-    let none = || Failure::input(&format!("{}: no flow of kind \"media\"", scenario.name));
-    scenario.flows.iter().find(is_media).ok_or_else(none)
 }
 
 /// The client's buffer: that of the options, else that of the network's flow, else a usual one where the controller
@@ -288,10 +264,6 @@ fn limits(flow: &Flow) -> Limits {
     Limits { min, start: start.clamp(min, max), max }
 }
 
-fn network(scenario: &Scenario) -> Result<Network, Failure> {
-    Emulation::of_flow(scenario, media_flow(scenario)?).map_err(|error| Failure::input(&error))
-}
-
 fn hello(arguments: &Arguments, scenario: &Scenario, settings: &Settings) -> Hello {
     let registry = Registry::builtin();
     let names =
@@ -300,7 +272,11 @@ fn hello(arguments: &Arguments, scenario: &Scenario, settings: &Settings) -> Hel
         seaway: seaway_report::VERSION,
         title: arguments.input.clone().unwrap_or_else(|| seaway_media::clip::ATTRIBUTION.to_owned()),
         seed: scenario.seed,
-        pictures: vec!["sent", "received"],
+        pictures: ["sent", "received"]
+            .into_iter()
+            .chain(arguments.beside.is_some().then_some("beside"))
+            .collect(),
+        beside: arguments.beside.as_ref().map(ToString::to_string),
         controls: names.collect(),
         networks: library::networks().iter().map(|entry| entry.name.to_owned()).collect(),
         settings: settings.values().clone(),

@@ -287,6 +287,7 @@ fn hello(arguments: &Arguments) -> Hello {
         },
         seed: 0,
         pictures: vec!["received"],
+        beside: None,
         controls: Vec::new(),
         networks: Vec::new(),
         settings: BTreeMap::new(),

@@ -437,6 +437,7 @@ fn hello(arguments: &Arguments, settings: &Settings, input: &Input) -> Hello {
         title: arguments.input.clone(),
         seed: 0,
         pictures: if !matches!(input, Input::Shaped(_)) { vec!["sent"] } else { Vec::new() },
+        beside: None,
         controls: names.collect(),
         networks: Vec::new(),
         settings: settings.values().clone(),

@@ -1,6 +1,9 @@
 //! What `demo`, `send` and `recv` share: options, the loop, messages and the report.
 
+pub(crate) mod beside;
 pub(crate) mod client_buffer;
+pub(crate) mod emulated;
+mod hand_link;
 pub(crate) mod input;
 pub(crate) mod keys;
 pub(crate) mod lanes;

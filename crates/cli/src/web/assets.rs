@@ -20,6 +20,8 @@ pub(super) async fn page() -> Response {
         scripts: &[
             include_str!("../../page/pictures.js"),
             include_str!("../../page/controls.js"),
+            include_str!("../../page/link.js"),
+            include_str!("../../page/tools.js"),
             include_str!("../../page/page.js"),
         ],
         data: &Value::Null,

@@ -17,8 +17,10 @@ pub(crate) struct Hello {
     pub title: String,
     /// The seed of everything random in it.
     pub seed: u64,
-    /// The tracks there are: `sent`, `received`.
+    /// The tracks there are: `sent`, `received`, `beside`.
     pub pictures: Vec<&'static str>,
+    /// The controller of the pictures beside.
+    pub beside: Option<String>,
     /// The controllers one may switch to; empty where one may not.
     pub controls: Vec<ControlName>,
     /// The networks one may switch to.
@@ -180,6 +182,7 @@ mod tests {
             title: "test".into(),
             seed: 1,
             pictures: vec!["sent"],
+            beside: None,
             controls: vec![],
             networks: vec![],
             settings: BTreeMap::new(),

@@ -61,7 +61,11 @@ fn the_page_shows_and_steers_the_session() {
     let folder = tempfile::tempdir().unwrap();
     let mut demo = Live::start(seaway(
         folder.path(),
-        &["demo", "--network", "lossy-wifi", "--web", "127.0.0.1:0", "--duration", "300s"],
+        &[
+            &["demo", "--network", "lossy-wifi", "--web", "127.0.0.1:0", "--duration", "300s"][..],
+            &["--beside", "fixed(rate=4 Mbit/s)"],
+        ]
+        .concat(),
     ));
     let address = demo.wait_for_address("page");
     let mut command = Command::new("node");

@@ -84,6 +84,7 @@ pub struct SenderBuilder {
     repair: Repair,
     latency: TimeDelta,
     circuit_breaker: bool,
+    pushback: bool,
     feed: Feed,
     sound: Option<Box<dyn AudioSource>>,
     sizes: LadderRule,
@@ -117,6 +118,7 @@ impl SenderBuilder {
             repair: Repair::default(),
             latency: TimeDelta::from_millis(500),
             circuit_breaker: true,
+            pushback: true,
             feed: Feed::Application,
             sound: None,
             sizes: LadderRule::LIVE,
@@ -227,6 +229,12 @@ impl SenderBuilder {
     /// it: the deadline of repair. Above zero; 500 ms by default.
     pub fn latency(self, latency: TimeDelta) -> Self {
         Self { latency, ..self }
+    }
+
+    /// Whether the encoder gets less than the controller allows where the network's queue grows (WebRTC's pushback); true by default.
+    /// Without it `fixed` is a sender that does not adapt at all. Players of others and media servers report too seldom for it.
+    pub fn pushback(self, pushback: bool) -> Self {
+        Self { pushback, ..self }
     }
 
     /// Whether a transmission that the network does not carry is ended ([`CircuitBreaker`]); true by default. An emulated
@@ -427,6 +435,7 @@ impl SenderBuilder {
         let mut config =
             config(*to, identity, is_protected, self.control.clone()?, *limits, self.format).within(*latency);
         self.repair.apply(*latency, &mut config);
+        config.pushback = config.pushback.filter(|_| self.pushback);
         if let Some(mtu) = self.mtu {
             config.packet = mtu;
             let is_coded = mtu <= LONGEST_CODED;
