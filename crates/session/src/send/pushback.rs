@@ -13,6 +13,8 @@ const WINDOW: TimeDelta = TimeDelta::from_millis(100);
 const DRAIN: f64 = 0.9;
 /// Growth of the bound with each measurement after that.
 const RECOVERY: f64 = 1.1;
+/// A queue of our own has drained after encoders were held back for so long: what remains is the path, or the queue of others.
+const HELD: TimeDelta = TimeDelta::from_secs(3);
 /// Frames are skipped beyond so many times the bound.
 const SKIP: f64 = 1.5;
 
@@ -27,6 +29,10 @@ pub(super) struct Pushback {
     queue: TimeDelta,
     /// The most that encoders may have.
     bound: Option<Bitrate>,
+    /// Since when encoders are held back, or since the last look at it, and the least round-trip time since.
+    held: Option<(Timestamp, TimeDelta)>,
+    /// The least round-trip time of the present path, where it is above that of the session: a hand-over led to a longer one.
+    base: Option<TimeDelta>,
 }
 
 /// The state of the path as the sender knows it.
@@ -49,6 +55,8 @@ impl Pushback {
             rate: None,
             queue: TimeDelta::ZERO,
             bound: None,
+            held: None,
+            base: None,
         }
     }
 
@@ -64,6 +72,7 @@ impl Pushback {
         let RateRange { min, max: target } = range;
         let PathState { flight, base, last } = path;
         let tolerated = self.tolerated?;
+        let base = self.base_of_path(now, base, last);
         self.delivered += delivered;
         let span = now.since(*self.since.get_or_insert(now));
         if span < WINDOW.max(base) {
@@ -97,6 +106,21 @@ impl Pushback {
         })
     }
 
+    /// The round-trip time without a queue of ours: the session's least one, or that of a longer path since.
+    fn base_of_path(&mut self, now: Timestamp, base: TimeDelta, last: TimeDelta) -> TimeDelta {
+        self.base = self.base.map(|own| own.min(last)).filter(|own| *own > base);
+        self.held = match (self.bound, self.held) {
+            (None, _) => None,
+            (Some(_), None) => Some((now, last)),
+            (Some(_), Some((since, least))) if now.since(since) >= HELD => {
+                self.base = Some(least.min(last)).filter(|own| *own > base);
+                Some((now, last))
+            }
+            (Some(_), Some((since, least))) => Some((since, least.min(last))),
+        };
+        self.base.unwrap_or(base)
+    }
+
     /// The share that an encoder gets.
     pub(super) fn apply(&self, share: Share, target: Bitrate) -> Share {
         let Some(bound) = self.bound.filter(|bound| *bound < target) else { return share };
@@ -109,6 +133,7 @@ impl Pushback {
         let (Some(tolerated), Some(rate), Some(base)) = (self.tolerated, self.rate, base) else {
             return false;
         };
+        let base = self.base.unwrap_or(base).max(base);
         let drained = rate.time_to_send(flight);
         self.bound.is_some() && drained.is_some_and(|drained| drained - base > tolerated.mul_f64(SKIP))
     }
@@ -147,6 +172,33 @@ mod tests {
         assert_eq!(step(300, 12_500, 10_000), (None, Bitrate::from_kbps(990), false));
         let ends = (4..40).map(|round| step(round * 100, 50_000, 20_000).0).find(Option::is_some);
         assert_eq!(ends, Some(Some("network queue drained")));
+    }
+
+    /// The path grows by more than is tolerated, and no queue is on it.
+    #[test]
+    fn a_longer_path_is_no_queue_for_ever() {
+        let mut pushback = Pushback::new(Some(TimeDelta::from_millis(150)));
+        let range = RateRange { min: Bitrate::from_kbps(150), max: Bitrate::from_mbps(4) };
+        let mut step = |millis, rtt| {
+            let path = PathState {
+                flight: DataSize::from_bytes(2_000),
+                base: TimeDelta::from_millis(40),
+                last: TimeDelta::from_millis(rtt),
+            };
+            let share = Share { media: range.max, repair: Bitrate::ZERO };
+            pushback.on_feedback(at(millis), DataSize::from_bytes(12_500), path, range);
+            pushback.apply(share, range.max).media
+        };
+        let mut run = |rounds: std::ops::Range<u64>, rtt| {
+            rounds.map(|round| step(round * 100, rtt)).fold(Bitrate::ZERO, |_, media| media)
+        };
+        assert_eq!(run(0..10, 45), range.max);
+        assert!(run(10..50, 240) < range.max);
+        assert_eq!(run(50..130, 240), range.max, "nothing drains: it is the path");
+        // A queue on that path counts, and so does one after the way back.
+        assert!(run(130..136, 430) < range.max);
+        assert_eq!(run(136..200, 41), range.max);
+        assert!(run(200..206, 240) < range.max);
     }
 
     #[test]
