@@ -5,7 +5,6 @@ use super::cue::Cue;
 use super::event::SendEvent;
 use super::input::FrameInput;
 use super::sender_machine::{SenderCommand, SenderUpdate};
-use super::sound::LATE;
 use super::supply::SupplyMeter;
 use crate::Error;
 use crate::sink::ReferencePicture;
@@ -22,6 +21,8 @@ use std::thread::{Builder, JoinHandle};
 /// How often it is looked whether the receiver is there.
 const CONNECTING: TimeDelta = TimeDelta::from_millis(2);
 
+/// After so long the machine or the input stood still, and pictures and sound go on from there.
+const SUSPENDED: TimeDelta = TimeDelta::from_secs(1);
 /// Between the times of frames, at least.
 const LEAST_STEP: TimeDelta = TimeDelta::from_millis(1);
 
@@ -79,8 +80,8 @@ impl Capture {
             let due = began + self.source.next_due();
             self.input.clock.sleep_until(due);
             let now = self.input.now();
-            if now.since(due) > TimeDelta::from_secs(1) {
-                // The machine was suspended: go on from here rather than catch up in a burst.
+            if now.since(due) > SUSPENDED {
+                // Go on from here rather than catch up in a burst.
                 began += now.since(due);
                 self.begin(began);
             }
@@ -143,7 +144,7 @@ impl Capture {
     /// The time of a frame: the source's own, or when it came. Beside sound a frame that is a little late, because the machine or the
     /// input's was busy, keeps the time at which it was due, where its sound is.
     fn time_of(&mut self, own: Option<Timestamp>, now: Timestamp, due: Timestamp) -> Timestamp {
-        let in_step = || (self.has_sound && now.since(due) <= LATE).then_some(due);
+        let in_step = || (self.has_sound && now.since(due) <= SUSPENDED).then_some(due);
         let at = own.or_else(in_step).unwrap_or(now);
         self.last = if own.is_some() { at } else { at.max(self.last + LEAST_STEP) };
         self.last
