@@ -31,6 +31,7 @@ mod schema;
 mod scorecard;
 mod shape;
 mod sound;
+mod srt;
 mod stamp;
 mod stream;
 mod subflows;
