@@ -140,6 +140,8 @@ fn a_server_without_retransmissions_is_served() {
     server.lose_one();
     run_until(&mut sender, &server.shared.pictures, 50);
     assert_eq!(server.shared.repaired.load(Ordering::Relaxed), 0);
+    // It need not ask for key frames.
+    run_until(&mut sender, &server.shared.key_pictures, 2);
     sender.close().unwrap();
 }
 

@@ -43,6 +43,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+/// Between key frames for a media server that takes no retransmissions: some do not ask for one after a loss either.
+const UNREPAIRED_KEY_INTERVAL: TimeDelta = TimeDelta::from_secs(2);
 /// Time to send the RTCP BYE at the end.
 pub(super) const GOODBYE: TimeDelta = TimeDelta::from_millis(100);
 
@@ -294,7 +296,8 @@ impl SenderBuilder {
         self.sound.is_some() && has_times && !self.window && is_understood
     }
 
-    /// Sends a key frame this often without request, for players that cannot request one.
+    /// Sends a key frame this often without request, for players that cannot request one. For a media server that takes no
+    /// retransmissions it is two seconds where none is given.
     pub fn key_interval(self, interval: impl Into<Option<TimeDelta>>) -> Self {
         Self { key_interval: interval.into(), ..self }
     }
@@ -344,13 +347,15 @@ impl SenderBuilder {
             true => self.add_window(runtime, socket, breaker, queues)?,
             false => self.add_rtp(runtime, socket, breaker, queues)?,
         };
-        let Ends { controls, overhead, media_clock, resource, has_sound } = ends;
+        let Ends { controls, overhead, media_clock, resource, has_sound, is_repaired } = ends;
         let resource = resource.map(|resource| (resource, send_updates.clone()));
+        let unrepaired = (!is_repaired).then_some(UNREPAIRED_KEY_INTERVAL);
         if self.has_sound() && !has_sound {
             // The receiver of updates is here.
             let _ = send_updates.send(SenderUpdate::Event(runtime.clock().now(), SendEvent::SoundRefused));
         }
         let Self { feed, limits, sizes, stamp, latency, key_interval, preview, references, sound, .. } = self;
+        let key_interval = key_interval.or(unrepaired);
         let cue = Cue::default();
         let (clock, waker, stop) = (runtime.clock(), runtime.waker(), Arc::new(AtomicBool::new(false)));
         let input = FrameInput { clock, waker, commands, controls, overhead };
@@ -460,6 +465,8 @@ impl SenderBuilder {
             }
             None => None,
         };
+        let is_repaired =
+            publication.as_ref().is_none_or(|publication| publication.accepted.has_retransmissions());
         if let Some(Publication { accepted, .. }) = &publication {
             to_others(&mut config, runtime, identity);
             server::limit_to(*accepted, &mut config);
@@ -500,7 +507,7 @@ impl SenderBuilder {
         let machine = if has_lanes { machine.with_lanes(self.via.len()) } else { machine };
         let controls = machine.controls();
         runtime.add(machine, sockets)?;
-        Ok(Ends { controls, overhead, media_clock, resource, has_sound })
+        Ok(Ends { controls, overhead, media_clock, resource, has_sound, is_repaired })
     }
 
     /// Configures plain RTP. Its RTCP has a socket of its own, one port above that of RTP where that is free, and goes to the port
@@ -554,7 +561,14 @@ impl SenderBuilder {
         let controls = machine.controls();
         runtime.add(machine, vec![socket])?;
         let overhead = PacketOverhead::NONE;
-        Ok(Ends { controls, overhead, media_clock: None, resource: None, has_sound: false })
+        Ok(Ends {
+            controls,
+            overhead,
+            media_clock: None,
+            resource: None,
+            has_sound: false,
+            is_repaired: true,
+        })
     }
 }
 
@@ -573,6 +587,8 @@ struct Ends {
     media_clock: Option<MediaClock>,
     resource: Option<WhipResource>,
     has_sound: bool,
+    /// Lost packets can be sent again, or are no matter of the receiver.
+    is_repaired: bool,
 }
 
 /// The receiver is none of this project.
