@@ -211,6 +211,13 @@ macro_rules! instant {
 instant!(Timestamp);
 instant!(RemoteTimestamp);
 
+impl Add<TimeDelta> for Transit {
+    type Output = Self;
+    fn add(self, span: TimeDelta) -> Self {
+        Self(self.0.saturating_add(span.0))
+    }
+}
+
 impl Sub for Transit {
     type Output = TimeDelta;
     fn sub(self, earlier: Self) -> TimeDelta {

@@ -68,6 +68,11 @@ impl<const N: usize> BaseDelay<N> {
         transit - base
     }
 
+    /// The base, where anything came.
+    pub const fn get(&self) -> Option<Transit> {
+        self.base
+    }
+
     /// Nothing is forgotten until now: the present bucket begins anew.
     pub const fn hold(&mut self, now: Timestamp) {
         if self.begun.is_some() {

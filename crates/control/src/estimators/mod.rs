@@ -1,6 +1,7 @@
 //! Estimators that several controllers share.
 
 mod ewma;
+mod longer_route;
 mod loss_discriminator;
 mod loss_interval;
 mod min_filter;
@@ -9,6 +10,7 @@ mod retransmission_timer;
 mod rtt;
 
 pub use ewma::Ewma;
+pub use longer_route::LongerRoute;
 pub use loss_discriminator::{LossDiscriminator, Scheme};
 pub use loss_interval::LossIntervals;
 pub use min_filter::{BaseDelay, EarlyFilter, RecentMin};

@@ -4,7 +4,7 @@ use super::config::{BUILD_UP, LOSS_PENALTY, MARK_PENALTY, NadaConfig, RatioClock
 use super::equation::{penalty, perceived, smoothed};
 use super::losses::LossHistory;
 use super::window::{Totals, Window};
-use crate::estimators::{BaseDelay, EarlyFilter, RecentMin};
+use crate::estimators::{BaseDelay, EarlyFilter, LongerRoute, RecentMin};
 use seaway_units::{DataSize, TimeDelta, Timestamp, Transit};
 
 /// A packet that arrived.
@@ -30,7 +30,7 @@ pub(super) struct Signal {
 }
 
 /// Base delay is the least of the present and the former ten minutes (RFC 8698 section 5.1.1 asks for "tens of
-/// minutes", and for a way out after a change of route). Not less: a flow alone keeps a queue of x_ref * RMAX / r by its own law, which a
+/// minutes"; the way out after a change of route is [`LongerRoute`]). Not less: a flow alone keeps a queue of x_ref * RMAX / r by its own law, which a
 /// shorter minimum takes for the path. At 3 Mbit/s, RMAX 13.5 Mbit/s and 100 ms of room, two buckets of 30 s leave a queue of 58 to 64 ms
 /// and lose 0.6 to 1.8 % (round trip 60 ms); ten minutes leave 48 ms and lose nothing (160 ms).
 const BASE_BUCKET: TimeDelta = TimeDelta::from_secs(600);
@@ -48,6 +48,7 @@ pub(super) struct Aggregator {
     config: NadaConfig,
     early: EarlyFilter,
     base: BaseDelay<2>,
+    route: LongerRoute,
     delays: RecentMin<TAPS>,
     window: Window,
     losses: LossHistory,
@@ -67,6 +68,7 @@ impl Aggregator {
             config,
             early: EarlyFilter::new(),
             base: BaseDelay::new(BASE_BUCKET),
+            route: LongerRoute::new(),
             delays: RecentMin::new(),
             window: Window::new(),
             losses: LossHistory::new(),
@@ -94,7 +96,14 @@ impl Aggregator {
 
     /// The delay above the base.
     fn queueing(&mut self, now: Timestamp, transit: Transit) -> TimeDelta {
-        self.base.update(now, self.early.confirmed(transit))
+        let transit = self.early.confirmed(transit);
+        let queueing = self.base.update(now, transit);
+        let Some(base) = self.base.get().and_then(|base| self.route.confirmed(now, transit, base)) else {
+            return queueing;
+        };
+        self.forget_base();
+        self.base.update(now, base);
+        self.base.update(now, transit)
     }
 
     fn count(&mut self, at: Timestamp, raw: TimeDelta, packet: &Observed) {
@@ -131,6 +140,7 @@ impl Aggregator {
     pub(super) const fn forget_base(&mut self) {
         self.base.reset();
         self.early = EarlyFilter::new();
+        self.route = LongerRoute::new();
     }
 
     /// The signal when the newest packet arrived: at the sender, what is younger is not known yet.
