@@ -34,12 +34,13 @@ use srtp::Srtp;
 
 /// How the packets of a session are protected.
 #[derive(Debug, Default)]
+#[allow(clippy::large_enum_variant, reason = "one read of memory less a packet; there are few sessions")]
 pub enum Protection {
     /// Not at all: plain RTP and RTCP.
     #[default]
     None,
     /// By SRTP and SRTCP with AEAD_AES_128_GCM (RFC 7714); header extensions are encrypted (RFC 9335).
-    Srtp(Box<Srtp>),
+    Srtp(Srtp),
 }
 
 impl Protection {
@@ -51,7 +52,7 @@ impl Protection {
     /// # Errors
     /// The cipher refuses the keys.
     pub fn srtp(keys: &SrtpKeys, peer: SourceRange) -> Result<Self, Error> {
-        Srtp::new(keys, peer).map(|srtp| Self::Srtp(Box::new(srtp)))
+        Srtp::new(keys, peer).map(Self::Srtp)
     }
 
     /// Replaces the RTP or RTCP packet in `datagram` by the protected one.

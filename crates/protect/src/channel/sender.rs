@@ -40,7 +40,8 @@ struct Keyed {
     /// First synchronisation source of the session.
     session: u32,
     entropy: Ratchet,
-    handshake: Option<Handshake>,
+    /// Large and seldom there, so it stands elsewhere: the rest is looked at several times a packet.
+    handshake: Option<Box<Handshake>>,
     proof: Option<Proof>,
     token: Option<Token>,
     keys: Option<SrtpKeys>,
@@ -222,7 +223,7 @@ impl SenderChannel {
 impl Keyed {
     fn begin(&mut self, now: Timestamp, to: SocketAddr) {
         let initiator = Initiator::new(now, &self.key, self.session, self.entropy.take());
-        self.handshake = initiator.ok().map(|initiator| Handshake { to, began: now, initiator });
+        self.handshake = initiator.ok().map(|initiator| Box::new(Handshake { to, began: now, initiator }));
     }
 
     /// When the handshake gives way to one elsewhere; `None` where the receiver was never elsewhere.

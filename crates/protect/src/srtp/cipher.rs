@@ -1,8 +1,9 @@
-//! AEAD_AES_128_GCM with the session keys of one direction (RFC 7714), by crate `rtc-crypto`.
+//! AEAD_AES_128_GCM with the session keys of one direction (RFC 7714), by crate `ring`; `rtc-crypto` derives the keys.
 
 use super::MasterKey;
 use crate::Error;
-use rtc_crypto::{AeadAlgorithm, AeadCipher, BlockCipherAlgorithm, RTCCrypto, default_provider};
+use ring::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, Tag, UnboundKey};
+use rtc_crypto::{BlockCipherAlgorithm, RTCCrypto, default_provider};
 
 /// Octets of the authentication tag.
 pub(crate) const TAG_LEN: usize = 16;
@@ -12,10 +13,11 @@ const SALT_LEN: usize = 12;
 const RTP: (u8, u8) = (0, 2);
 const RTCP: (u8, u8) = (3, 5);
 
-/// The key and the salt for the RTP or for the RTCP packets of one direction.
+/// The key and the salt for the RTP or for the RTCP packets of one direction. They stand in one piece of memory: packets leave one by one,
+/// and between two of them the caches forget.
 pub(super) struct Cipher {
-    aead: Box<dyn AeadCipher>,
     salt: [u8; SALT_LEN],
+    aead: LessSafeKey,
 }
 
 impl Cipher {
@@ -30,46 +32,43 @@ impl Cipher {
     fn derive(master: &MasterKey, (key, salt): (u8, u8)) -> Result<Self, Error> {
         let provider = default_provider().map_err(|_| Error::Cipher)?;
         let crypto = provider.crypto();
-        let key = session_key(crypto, master, key)?;
-        let aead = crypto.new_aead(AeadAlgorithm::Aes128Gcm, &key).map_err(|_| Error::Cipher)?;
+        let key = UnboundKey::new(&AES_128_GCM, &session_key(crypto, master, key)?);
         let salt = session_key(crypto, master, salt)?;
-        Ok(Self { aead, salt: std::array::from_fn(|index| salt[index]) })
+        Ok(Self {
+            salt: std::array::from_fn(|index| salt[index]),
+            aead: LessSafeKey::new(key.map_err(|_| Error::Cipher)?),
+        })
     }
 
     /// Encrypts `text` in place; gives the tag, which covers `head` too. Never twice for one source and index: that would give
     /// away the key of the tag (RFC 7714 section 8.1).
-    pub(super) fn seal(
-        &mut self,
-        ssrc: u32,
-        index: u64,
-        head: &[u8],
-        text: &mut [u8],
-    ) -> Result<[u8; TAG_LEN], Error> {
-        let (nonce, mut tag) = (self.nonce(ssrc, index), [0; TAG_LEN]);
-        self.aead.seal_in_place(&nonce, head, text, &mut tag).map_err(|_| Error::Cipher)?;
-        Ok(tag)
+    #[inline]
+    pub(super) fn seal(&self, ssrc: u32, index: u64, head: &[u8], text: &mut [u8]) -> Result<Tag, Error> {
+        let sealed = self.aead.seal_in_place_separate_tag(self.nonce(ssrc, index), Aad::from(head), text);
+        sealed.map_err(|_| Error::Cipher)
     }
 
     /// Decrypts `text` in place; what is not authentic is destroyed.
+    #[inline]
     pub(super) fn open(
-        &mut self,
+        &self,
         ssrc: u32,
         index: u64,
         head: &[u8],
         text: &mut [u8],
-        tag: &[u8],
+        tag: [u8; TAG_LEN],
     ) -> Result<(), Error> {
         let nonce = self.nonce(ssrc, index);
-        self.aead.open_in_place(&nonce, head, text, tag).map_err(|_| Error::NotAuthentic)
+        let opened = self.aead.open_in_place_separate_tag(nonce, Aad::from(head), tag.into(), text, 0..);
+        opened.map(|_| ()).map_err(|_| Error::NotAuthentic)
     }
 
     /// The salt, with source and packet index added (RFC 7714 section 8.1). The index of RTCP has 31 bits, and then it is that of
     /// section 9.1.
-    fn nonce(&self, ssrc: u32, index: u64) -> [u8; SALT_LEN] {
-        let mut nonce = self.salt;
-        let added = ssrc.to_be_bytes().into_iter().chain(index.to_be_bytes().into_iter().skip(2));
-        nonce[2..].iter_mut().zip(added).for_each(|(octet, added)| *octet ^= added);
-        nonce
+    fn nonce(&self, ssrc: u32, index: u64) -> Nonce {
+        let added = (u128::from(ssrc) << 48 | u128::from(index)).to_be_bytes();
+        let added = &added[added.len() - SALT_LEN..];
+        Nonce::assume_unique_for_key(std::array::from_fn(|octet| self.salt[octet] ^ added[octet]))
     }
 }
 

@@ -8,7 +8,6 @@ use crate::replay::ReplayWindow;
 use bytes::{Bytes, BytesMut};
 use cipher::Cipher;
 pub(crate) use cipher::TAG_LEN;
-use source::Source;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -109,9 +108,10 @@ impl fmt::Debug for Srtp {
 
 /// The packets that leave.
 struct Outgoing {
+    /// In the order of their numbers.
+    sources: Vec<(u32, source::Outgoing)>,
     rtp: Cipher,
     rtcp: Cipher,
-    sources: BTreeMap<u32, Source>,
     /// RTCP packets that were protected, of all sources.
     reports: u32,
 }
@@ -119,14 +119,22 @@ struct Outgoing {
 impl Outgoing {
     fn new(key: &MasterKey) -> Result<Self, Error> {
         let (rtp, rtcp) = (Cipher::of_rtp(key)?, Cipher::of_rtcp(key)?);
-        Ok(Self { rtp, rtcp, sources: BTreeMap::new(), reports: 0 })
+        Ok(Self { sources: Vec::new(), rtp, rtcp, reports: 0 })
+    }
+
+    fn source(&mut self, ssrc: u32) -> usize {
+        self.sources.binary_search_by_key(&ssrc, |(ssrc, _)| *ssrc).unwrap_or_else(|at| {
+            self.sources.insert(at, (ssrc, source::Outgoing::default()));
+            at
+        })
     }
 
     fn seal_rtp(&mut self, datagram: &mut Vec<u8>) -> Result<(), Error> {
         let header = Header::read(datagram).ok_or(Error::Malformed)?;
-        let source = self.sources.entry(header.ssrc).or_default();
+        let at = self.source(header.ssrc);
+        let source = &mut self.sources[at].1;
         let index = source.index(header.number);
-        if index >= Source::MOST {
+        if index >= source::MOST {
             return Err(Error::KeyUsedUp);
         }
         if !source.is_fresh(index) {
@@ -137,7 +145,7 @@ impl Outgoing {
         }
         let (head, text) = datagram.split_at_mut(header.len);
         let tag = self.rtp.seal(header.ssrc, index, head, text)?;
-        datagram.extend_from_slice(&tag);
+        datagram.extend_from_slice(tag.as_ref());
         source.accept(index);
         Ok(())
     }
@@ -151,7 +159,7 @@ impl Outgoing {
         let (head, text) = datagram.split_at_mut(RTCP_HEADER_LEN);
         let head = head_of_rtcp(head, ENCRYPTED | self.reports);
         let tag = self.rtcp.seal(ssrc, self.reports.into(), &head, text)?;
-        datagram.extend_from_slice(&tag);
+        datagram.extend_from_slice(tag.as_ref());
         datagram.extend_from_slice(&head[RTCP_HEADER_LEN..]);
         Ok(())
     }
@@ -162,8 +170,8 @@ struct Incoming {
     rtp: Cipher,
     rtcp: Cipher,
     peer: SourceRange,
-    sources: BTreeMap<u32, Source>,
-    reports: BTreeMap<u32, ReplayWindow>,
+    sources: BTreeMap<u32, source::Incoming>,
+    reports: BTreeMap<u32, ReplayWindow<16>>,
 }
 
 impl Incoming {
@@ -180,7 +188,7 @@ impl Incoming {
             return Err(Error::Malformed);
         }
         let (sealed, tag) = split_tag(datagram, header.len)?;
-        let new = Source::default();
+        let new = source::Incoming::default();
         let source = self.sources.get(&header.ssrc).unwrap_or(&new);
         let indices = [source.index(header.number), source.index_after_loss(header.number)];
         let fresh = indices.map(|index| source.is_fresh(index).then_some(index));
@@ -242,9 +250,9 @@ fn head_of_rtcp(header: &[u8], flagged: u32) -> [u8; RTCP_HEADER_LEN + SRTCP_IND
 }
 
 /// What the tag at the end covers, which begins with a header of this length, and the tag.
-fn split_tag(datagram: &[u8], header_len: usize) -> Result<(&[u8], &[u8]), Error> {
-    let len = datagram.len().checked_sub(TAG_LEN).filter(|len| *len >= header_len);
-    Ok(datagram.split_at(len.ok_or(Error::Malformed)?))
+fn split_tag(datagram: &[u8], header_len: usize) -> Result<(&[u8], [u8; TAG_LEN]), Error> {
+    let (sealed, tag) = datagram.split_last_chunk().ok_or(Error::Malformed)?;
+    if sealed.len() < header_len { Err(Error::Malformed) } else { Ok((sealed, *tag)) }
 }
 
 /// What protection needs of an RTP header.

@@ -5,16 +5,22 @@ use crate::replay::ReplayWindow;
 /// Sequence numbers until they begin again.
 const CYCLE: u64 = 1 << 16;
 
-/// Which packets of a source came or left: the index of the next is known from its sequence number.
+/// Packets that one key protects (RFC 3711 section 9.2).
+pub(super) const MOST: u64 = 1 << 48;
+
+/// Which packets of a source came or left: the index of the next is known from its sequence number. Of the newest 64 `WORDS` each is
+/// known.
 #[derive(Debug, Default)]
-pub(super) struct Source {
-    window: ReplayWindow,
+pub(super) struct Source<const WORDS: usize> {
+    window: ReplayWindow<WORDS>,
 }
 
-impl Source {
-    /// Packets that one key protects (RFC 3711 section 9.2).
-    pub(super) const MOST: u64 = 1 << 48;
+/// Packets that come, in whatever order the path gives them.
+pub(super) type Incoming = Source<16>;
+/// Packets that leave, in their order but for few: so small that a packet finds its source by one read of memory.
+pub(super) type Outgoing = Source<1>;
 
+impl<const WORDS: usize> Source<WORDS> {
     /// The index of the packet with this sequence number: the one nearest to the newest. Of the first packet it is in the first
     /// cycle of sequence numbers.
     pub(super) fn index(&self, number: u16) -> u64 {
@@ -42,8 +48,8 @@ impl Source {
 mod tests {
     use super::*;
 
-    fn source(newest: u64) -> Source {
-        let mut source = Source::default();
+    fn source(newest: u64) -> Incoming {
+        let mut source = Incoming::default();
         source.accept(newest);
         source
     }
@@ -63,8 +69,8 @@ mod tests {
         ] {
             assert_eq!(source(newest).index(number), index, "{number} after {newest}");
         }
-        assert_eq!(Source::default().index(40_000), 40_000);
-        assert_eq!(Source::default().index_after_loss(3), CYCLE + 3);
+        assert_eq!(Incoming::default().index(40_000), 40_000);
+        assert_eq!(Incoming::default().index_after_loss(3), CYCLE + 3);
         assert_eq!(source(7).index_after_loss(40_000), CYCLE + 40_000);
     }
 }
