@@ -28,8 +28,9 @@ KEY = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"
 INPUT = "test:320x180@25"
 PAGE = os.sysconf("SC_PAGE_SIZE")
 FLOOD_RATE = 10_000
-# Comparisons of a keyed session with a plain one.
-PAIRS = 12
+# Sessions of either kind that run beside each other, for how many comparisons of how many seconds.
+PAIRS = 4
+SLICES, SLICE = 24, 5
 # How long a keyed session is sampled, and what is in the names of functions of its protection.
 SAMPLED_SECONDS = 60
 PROTECTION = ("seaway_protect", "rtc_crypto", "] ring::", "ring_core", "aes", "gcm", "ghash", "curve25519", "sha2::", "snow::")
@@ -174,22 +175,59 @@ def floods(binary, seconds, folder):
         yield "", "pictures displayed", f"{share:.1%}", "at least 99 %", share >= 0.99
 
 
-def cost(binary):
-    """The sender's CPU without protection and with it, at one rate. Each pair of runs is one comparison, and each second pair runs in
-    the reverse order, so that what else the machine does cancels."""
-    pairs = []
-    for pair in range(PAIRS):
-        order = (False, True) if pair % 2 == 0 else (True, False)
-        used = {keyed: media_thread(binary, keyed) for keyed in order}
-        pairs.append((used[False], used[True]))
-        print(f"pair {pair + 1} of {PAIRS}: keyed {used[True] / used[False] - 1:+.1%}", file=sys.stderr, flush=True)
-    plain, keyed = (statistics.median(side) for side in zip(*pairs))
-    ratios = [keyed / plain for plain, keyed in pairs]
-    low, extra, high = (quantile - 1 for quantile in statistics.quantiles(ratios, n=4))
-    yield "CPU of the sender's media thread, no encoder in it", "plain", f"{plain * 1e6:.0f} µs a picture", "printed", True
-    seen = f"{keyed * 1e6:.0f} µs a picture; median of {PAIRS} pairs {extra:+.1%}, quartiles {low:+.1%} and {high:+.1%}"
-    yield "", "keyed", seen, "at most 5 % more", extra <= 0.05
+def cost(binary, folder):
+    """The sender's CPU without protection and with it. Sessions of both kinds run at one time, so that both have the same machine, and each
+    slice of that time is one comparison."""
+    pattern = lambda to, keyed: send(binary, to, "--control", "fixed(rate=2 Mbit/s)", keyed=keyed)
+    yield from compared("a test pattern at 2 Mbit/s, no encoder in the thread", binary, pattern, ("media",))
     yield from sampled(binary)
+    if not shutil.which("ffmpeg"):
+        print("no ffmpeg: the cost of coded pictures is left out", file=sys.stderr)
+        return
+    clip = folder / "clip.mp4"
+    source = ["-f", "lavfi", "-i", "testsrc2=s=1280x720:r=25", "-vf", "noise=alls=20:allf=t", "-t", str(SLICES * SLICE + 40)]
+    coder = ["-c:v", "libx264", "-preset", "ultrafast", "-tune", "zerolatency", "-b:v", "8M", "-maxrate", "8M", "-bufsize", "1M", "-g", "50"]
+    subprocess.run(["ffmpeg", "-v", "error", *source, *coder, str(clip)], check=True)
+    copied = lambda to, keyed: Live(
+        binary, "send", str(clip), f"rtp://127.0.0.1:{to}", "--copy", "--stats", "json", "--control", "fixed(rate=30 Mbit/s)", keyed=keyed
+    )
+    yield from compared("coded pictures sent as they are, 8 Mbit/s", binary, copied, ("media", None))
+
+
+def compared(what, binary, start, threads):
+    """`PAIRS` sessions of either kind beside each other. `None` among the threads is the whole process."""
+    live = []
+    for pair in range(PAIRS):
+        for keyed in (False, True) if pair % 2 == 0 else (True, False):
+            at = port()
+            live.append((keyed, receive(binary, at, keyed=keyed), start(at, keyed)))
+    for _, receiver, _ in live:
+        receiver.wait_for(lambda line: (line.get("frames_displayed") or 0) > 25)
+
+    def used(thread):
+        """Seconds of CPU so far of all plain senders, and of all keyed ones."""
+        return [sum(sender.cpu(thread) for is_keyed, _, sender in live if is_keyed == keyed) for keyed in (False, True)]
+
+    def captured():
+        return sum(sender.latest("frames_captured") for _, _, sender in live) / 2
+
+    pictures = captured()
+    marks = [{thread: used(thread) for thread in threads}]
+    for _ in range(SLICES):
+        time.sleep(SLICE)
+        marks.append({thread: used(thread) for thread in threads})
+    pictures = captured() - pictures
+    for _, receiver, sender in live:
+        sender.end()
+        receiver.end()
+    for thread in threads:
+        slices = [[end - begin for begin, end in zip(one[thread], other[thread])] for one, other in zip(marks, marks[1:])]
+        low, middle, high = (part - 1 for part in statistics.quantiles([keyed / plain for plain, keyed in slices], n=4))
+        plain, keyed = (sum(side) for side in zip(*slices))
+        extra = keyed / plain - 1
+        seen = f"{keyed / pictures * 1e6:.0f} µs a picture ({extra:+.1%}); median of {SLICES} slices {middle:+.1%}, quartiles {low:+.1%} and {high:+.1%}"
+        yield f"{what}, {'media thread' if thread else 'whole process'}", "plain", f"{plain / pictures * 1e6:.0f} µs a picture", "printed", True
+        yield "", "keyed", seen, "at most 5 % more", extra <= 0.05
 
 
 def sampled(binary):
@@ -215,20 +253,6 @@ def sampled(binary):
     ours = sum(count for count, name in samples if any(part in name for part in PROTECTION))
     extra = ours / (total - ours)
     yield "", f"samples of keyed in handshake, SRTP and cipher, {total} in all", f"{extra:+.1%} of the rest", "at most 5 % more", extra <= 0.05
-
-
-def media_thread(binary, keyed):
-    """Seconds of CPU for each picture of a session."""
-    at = port()
-    receiver = receive(binary, at, keyed=keyed)
-    sender = send(binary, at, "--control", "fixed(rate=2 Mbit/s)", keyed=keyed)
-    receiver.wait_for(lambda line: (line.get("frames_displayed") or 0) > 25)
-    before, began = sender.cpu("media"), sender.latest("frames_captured")
-    time.sleep(15)
-    after, ended = sender.cpu("media"), sender.latest("frames_captured")
-    sender.end()
-    receiver.end()
-    return (after - before) / (ended - began)
 
 
 LANE = """
@@ -345,7 +369,7 @@ def main():
         folder = pathlib.Path(folder)
         parts = {
             "handshake": lambda: handshake(binary, folder),
-            "cost": lambda: cost(binary),
+            "cost": lambda: cost(binary, folder),
             "pauses": lambda: pauses(binary),
             "tab": lambda: tab(binary),
             "floods": lambda: floods(binary, seconds, folder),
