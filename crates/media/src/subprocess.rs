@@ -7,19 +7,32 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 /// Those that run. A thread may be blocked in reading one when the process ends.
 static RUNNING: Mutex<Vec<Weak<Mutex<Child>>>> = Mutex::new(Vec::new());
 
+/// Variables of the environment that hold secrets: the session's key, and the tokens of a media server and of the page. A program that
+/// reads hostile input has no use for them.
+const SECRETS: [&str; 3] = ["SEAWAY_KEY", "SEAWAY_TOKEN", "SEAWAY_WEB_TOKEN"];
+
+/// Leaves them out.
+pub(crate) fn hide_secrets(command: &mut Command) -> &mut Command {
+    for name in SECRETS {
+        command.env_remove(name);
+    }
+    command
+}
+
 /// A subprocess with all that it starts, killed on drop.
 #[derive(Debug)]
 pub(crate) struct Subprocess(Arc<Mutex<Child>>);
 
 impl Subprocess {
-    /// Starts it in a process group of its own: a signal of the terminal reaches only this process, which ends the other.
+    /// Starts it without our secrets, in a process group of its own: a signal of the terminal reaches only this process, which ends the
+    /// other.
     ///
     /// # Errors
     /// The command does not exist, or the system grants no process.
     pub(crate) fn spawn(command: &mut Command) -> io::Result<Self> {
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(command, 0);
-        let child = Arc::new(Mutex::new(command.spawn()?));
+        let child = Arc::new(Mutex::new(hide_secrets(command).spawn()?));
         let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
         running.retain(|child| child.strong_count() > 0);
         running.push(Arc::downgrade(&child));
@@ -73,3 +86,24 @@ fn kill_group(child: &Child) {
 
 #[cfg(not(unix))]
 fn kill_group(_child: &Child) {}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::process::Stdio;
+
+    #[test]
+    fn a_subprocess_has_no_secrets() {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "echo \"$SEAWAY_KEY$SEAWAY_TOKEN$SEAWAY_WEB_TOKEN$SEAWAY_TARGET\""]);
+        for name in SECRETS.into_iter().chain(["SEAWAY_TARGET"]) {
+            shell.env(name, name);
+        }
+        let process = Subprocess::spawn(shell.stdout(Stdio::piped())).unwrap();
+        let mut said = String::new();
+        let mut pipe = process.child().stdout.take().unwrap();
+        pipe.read_to_string(&mut said).unwrap();
+        assert_eq!(said, "SEAWAY_TARGET\n");
+    }
+}

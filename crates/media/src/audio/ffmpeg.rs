@@ -2,7 +2,7 @@
 
 use super::{AudioSource, Block, SAMPLE_RATE};
 use crate::Error;
-use crate::subprocess::Subprocess;
+use crate::subprocess::{Subprocess, hide_secrets};
 use std::io::{BufReader, ErrorKind, Read};
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 
@@ -140,7 +140,8 @@ fn probe(name: &str) -> Result<Option<Tracks>, Error> {
     let entries = "stream=codec_type,codec_name,start_time:format=start_time";
     let mut command = Command::new("ffprobe");
     command.args(["-v", "error", "-of", "compact", "-show_entries", entries, "-i"]).arg(file(name));
-    let output = command.stdin(Stdio::null()).output().map_err(|error| missing(name, &error))?;
+    let output =
+        hide_secrets(&mut command).stdin(Stdio::null()).output().map_err(|error| missing(name, &error))?;
     if !output.status.success() {
         let reason = String::from_utf8_lossy(&output.stderr);
         let reason = reason.lines().last().unwrap_or("no reason given");
