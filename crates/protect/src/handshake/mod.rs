@@ -18,6 +18,7 @@
 //!
 //! No message is answered by a longer one, and none is answered before its sender showed the key, save by a refusal.
 
+mod budget;
 mod initiator;
 mod noise;
 mod responder;

@@ -1,29 +1,24 @@
 //! The receiver's side of every handshake.
 
+use super::budget::Budget;
 use super::noise::{self, Ratchet, Secret, Secrets};
 use super::{Kind, NOISE_LEN, TAG_LEN, Token, read, write};
 use crate::Error;
 use crate::srtp::{SourceRange, SrtpKeys};
 use rtc_crypto::constant_time_eq;
 use seaway_session::{SessionKey, SourceId};
-use seaway_units::{TimeDelta, Timestamp};
+use seaway_units::Timestamp;
 use snow::HandshakeState;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-/// Handshakes that are computed, a second and at once: each takes a core some 100 microseconds. It bounds what an attacker gains
-/// who plays a recorded hello over and over.
-const RATE: i64 = 200;
-const BURST: i64 = 50;
-
-/// The receiver's side of every handshake. Its state is one secret, the last accepted hello and a count, whatever comes.
+/// The receiver's side of every handshake. Its state is one secret, the last accepted hello and a few counts, whatever comes.
 pub struct Responder {
     key: SessionKey,
     source: u32,
     secret: Ratchet,
     accepted: Option<[u8; NOISE_LEN]>,
-    /// Time by which the handshakes computed so far are paid for.
-    paid: Timestamp,
+    budget: Budget,
 }
 
 /// What a receiver does with a handshake message.
@@ -52,7 +47,7 @@ pub struct Accepted {
 impl Responder {
     /// Answers for the receiver whose synchronisation source is `source`; `seed` is random.
     pub const fn new(now: Timestamp, key: SessionKey, source: u32, seed: Secret) -> Self {
-        Self { key, source, secret: Ratchet::new(seed), accepted: None, paid: now }
+        Self { key, source, secret: Ratchet::new(seed), accepted: None, budget: Budget::new(now) }
     }
 
     /// A handshake message came from this address.
@@ -108,19 +103,9 @@ impl Responder {
         let mut state = noise::begin(&self.key, self.secret.derive(&input), false)?;
         // Without the key it fails here, before anything costly.
         let session = noise::read(&mut state, hello)?;
-        self.pay(now)?;
+        self.budget.pay(now, hello)?;
         let reply = noise::write(&mut state, self.source)?;
         Ok((state, session, reply))
-    }
-
-    fn pay(&mut self, now: Timestamp) -> Result<(), Error> {
-        let cost = TimeDelta::from_nanos(1_000_000_000 / RATE);
-        let paid = self.paid.max(now) + cost;
-        if paid.since(now) > cost * BURST {
-            return Err(Error::Busy);
-        }
-        self.paid = paid;
-        Ok(())
     }
 }
 
