@@ -267,7 +267,7 @@ fn who_plays_a_hello_again_gains_little() {
 }
 
 #[test]
-fn who_plays_a_hello_again_keeps_nobody_out() {
+fn who_plays_a_hello_again_keeps_no_other_out() {
     let mut ends = Ends::new(1);
     ends.run(500, |_| true);
     let hello = ends.record.iter().find(|octets| octets.len() == HELLO_LEN).expect("the first").clone();

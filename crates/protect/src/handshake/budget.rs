@@ -9,7 +9,7 @@ const ALL: Rate = Rate { a_second: 200, at_once: 50 };
 const ONE: Rate = Rate { a_second: 4, at_once: 6 };
 /// Hellos whose own rate is known. All of them together leave handshakes for others.
 const KNOWN: usize = 32;
-/// Octets of the hello's ephemeral key that tell it from others.
+/// Octets of the hello's ephemeral key that distinguish it from others.
 const NAME_LEN: usize = 16;
 
 /// Bounds what an attacker gains who plays recorded hellos over and over: neither the core, nor that others are kept out.
