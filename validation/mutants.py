@@ -20,10 +20,12 @@ GROUPS = {
     "tfrc": ["crates/control/src/tfrc/**"],
     "queue": ["crates/link/src/queue/**"],
     "wire": ["crates/wire/src/**"],
+    "protect": ["crates/protect/src/**"],
+    "replay": ["crates/protect/src/replay.rs", "crates/protect/src/srtp/source.rs", "crates/protect/src/handshake/budget.rs"],
     "steady_clock": ["crates/session/src/feedback/steady_clock.rs"],
     "receive_limit": ["crates/control/src/tfrc/receive_limit.rs"],
 }
-WHOLE = ["session", "tfrc", "queue", "wire"]
+WHOLE = ["session", "tfrc", "queue", "wire", "protect"]
 
 
 def run(group, shard):

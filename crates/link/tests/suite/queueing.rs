@@ -1,8 +1,8 @@
 //! Links against queueing theory, and AQM as a link sees it.
 
 use crate::host::{Host, at_millis};
-use seaway_link::{DropCause, RandomStream};
-use seaway_units::{Ecn, TimeDelta, Timestamp};
+use seaway_link::{DropCause, Nominal, Packet, Queue, QueueConfig, QueueCounts, RandomStream, Transmitter};
+use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 
 /// Sends `packets` with exponential gaps of this mean; sizes as `size` draws them.
 fn poisson(
@@ -143,4 +143,24 @@ fn red_realises_its_drop_rates() {
         let expected = rate * 0.019 / 0.02;
         assert!((found / expected - 1.0).abs() < 0.06, "wait {wait}: {found} for {expected}");
     }
+}
+
+/// Each arrival is counted, also of packets that are refused, and each departure.
+#[test]
+fn a_queue_counts_what_it_did() {
+    let config: QueueConfig = toml::from_str("kind = \"drop-tail\"\npackets = 2").unwrap();
+    let (rate, now) = (Bitrate::from_mbps(1), Timestamp::ZERO);
+    let nominal = Nominal { rate, delay: TimeDelta::ZERO };
+    let mut queue = Queue::new(&config, nominal, RandomStream::new(1, "queue")).unwrap();
+    assert!(queue.is_empty());
+    for number in 0..5 {
+        let packet = Packet::new(DataSize::from_bytes(1000), Ecn::NotEct, number);
+        queue.enqueue(now, packet, Transmitter { in_service: None, rate });
+    }
+    assert!(queue.dequeue(now).is_some() && !queue.is_empty());
+    let counts = QueueCounts { arrivals: 5, tail: 3, departures: 1, ..QueueCounts::default() };
+    assert_eq!(
+        (queue.counts(), queue.take_counts(), queue.counts()),
+        (counts, counts, QueueCounts::default())
+    );
 }

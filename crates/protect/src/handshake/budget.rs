@@ -78,6 +78,15 @@ mod tests {
     }
 
     #[test]
+    fn so_many_are_computed_at_once() {
+        let mut budget = Budget::new(Timestamp::ZERO);
+        let mut at_once =
+            |hello: u8| (0..100).filter(|_| budget.pay(Timestamp::ZERO, &[hello; 52]).is_ok()).count();
+        assert_eq!([1, 2, 3].map(&mut at_once), [6; 3]);
+        assert_eq!((4..20).map(at_once).sum::<usize>(), 50 - 18);
+    }
+
+    #[test]
     fn each_has_its_rate_and_all_together_have_theirs() {
         let own = 40..=46;
         assert!(own.contains(&computed(1)[0]));
