@@ -14,6 +14,17 @@ const KEPT: &[(&str, &str, &str)] = &[
          1 s, losses have that delay count for nothing (equation 1), and as their penalty decays the rate trebles in two seconds, into the \
          next burst of loss (equations 5 to 7): 31 % are lost instead of 4 %",
     ),
+    (
+        "nada(variant=draft)",
+        "longer route",
+        "its base delay is forgotten after 500 ms without a packet alone, as in ns3-rmcat",
+    ),
+    (
+        "nada(side=sender, ploss_clock=packet)",
+        "longer route",
+        "the route was followed, and when it is short again the flow's own queue of 45 ms stands on it and counts as part of it; so it may \
+         where the session says that the route changed",
+    ),
     ("scream(version=1)", "longer route", "the base delay is that of 500 s"),
     (
         "ctfrc",
