@@ -9,8 +9,8 @@ use seaway_units::{TimeDelta, Timestamp};
 const CAPACITY: usize = 2048;
 /// How far above a gap a number is by which the gap is a loss.
 const LATER: u64 = 3;
-/// An answer that has less than so many round trips is in doubt: it waits for the sender's pacer, and in queues.
-const DOUBTFUL: f64 = 1.25;
+/// An answer that has less than this beside a round trip is in doubt: it waits for the sender's pacer, and in queues.
+const DOUBT: TimeDelta = TimeDelta::from_millis(10);
 
 /// The packets that are missing and may still come.
 #[derive(Debug)]
@@ -188,7 +188,7 @@ impl NackList {
             }
             let Some(rtt) = rtt else { return missing.deadline > now };
             let in_time = missing.deadline - now > rtt;
-            let is_doubtful = missing.earliest_deadline - now < rtt.mul_f64(DOUBTFUL);
+            let is_doubtful = missing.earliest_deadline - now < rtt + DOUBT;
             if missing.requests == 0 && requests.repeats > 0 && is_doubtful {
                 request(Wanted::KeyFrame(missing.source));
             }
@@ -302,11 +302,11 @@ mod tests {
         assert_eq!(missing.on_found(SOURCE, 2), None, "given up");
     }
 
-    /// Round trip 50 ms: with less than 62.5 ms left for the picture that was under way a key frame is wanted, once for each packet.
+    /// Round trip 50 ms: with less than 60 ms left for the picture that was under way a key frame is wanted.
     #[test]
     fn a_repair_in_doubt_wants_a_key_frame() {
         let mut missing = missing();
-        missing.on_gap(at(0), SOURCE, 5, (at(70), at(110)));
+        missing.on_gap(at(0), SOURCE, 5, (at(65), at(110)));
         missing.on_gap(at(0), SOURCE, 6, both(110));
         let mut wanted = Vec::new();
         missing.poll(at(10), RTT, |want| wanted.push(want));
