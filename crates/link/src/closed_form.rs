@@ -104,6 +104,7 @@ impl ClosedForm {
         let keeps_order = !matches!(plan.jitter, Some(JitterConfig::Reordering { .. }));
         let is_constant =
             schedule.steps.is_empty() && plan.outages.is_empty() && schedule.initial > Bitrate::ZERO;
+        let is_constant = is_constant && plan.delay_steps.is_empty();
         if !(keeps_order && is_constant && plan.shaper.is_none()) {
             return None;
         }

@@ -2,7 +2,7 @@
 
 use crate::bucket::BucketConfig;
 use crate::capacity::{RateStep, Schedule};
-use crate::error::{Error, not_negative};
+use crate::error::{Error, in_order, not_negative};
 use crate::jitter::JitterConfig;
 use crate::loss::{LossConfig, RecordedLoss};
 use crate::plan::{CapacityPlan, LinkPlan};
@@ -28,6 +28,9 @@ pub struct LinkConfig {
     pub trace: Option<TraceConfig>,
     /// Propagation, one way.
     pub delay: TimeDelta,
+    /// Changes of the propagation delay, as by another route: instant, delay. It holds for what is served from then on; over a
+    /// shorter route packets overtake those of the longer one.
+    pub delay_steps: Vec<(TimeDelta, TimeDelta)>,
     /// The queue in front of the server.
     pub queue: Option<QueueConfig>,
     /// Before the queue: what finds no token is dropped.
@@ -91,10 +94,11 @@ impl LinkConfig {
             nominal,
             outages: self.outages()?,
             delay: not_negative("delay", self.delay)?,
+            delay_steps: self.delay_steps()?,
             queue,
             policer: self.policer.map(|bucket| bucket.check("policer")).transpose()?,
             shaper: self.shaper(&capacity)?,
-            jitter: self.jitter.map(|jitter| jitter.check(self.delay)).transpose()?,
+            jitter: self.jitter.map(|jitter| jitter.check(self.least_delay())).transpose()?,
             loss: self.loss.as_ref().map(|loss| loss.model(recording)).transpose()?,
             capacity,
         })
@@ -118,20 +122,20 @@ impl LinkConfig {
         if initial == Bitrate::ZERO {
             return Err(Error::config("rate", initial, expected));
         }
-        let mut last = TimeDelta::from_nanos(-1);
-        for &(at, _) in &self.steps {
-            if at <= last {
-                return Err(Error::config(
-                    "steps",
-                    at,
-                    "instants from 0 s on, each later than the one before",
-                ));
-            }
-            last = at;
-        }
+        in_order("steps", self.steps.iter().map(|(at, _)| *at))?;
         let steps = self.steps.iter().map(|&(at, rate)| RateStep { at, rate }).collect();
         let schedule = Schedule { initial, steps, period: None, end: TimeDelta::ZERO };
         Ok((CapacityPlan::Rates(schedule, InService::KeepsItsRate), initial))
+    }
+
+    fn least_delay(&self) -> TimeDelta {
+        self.delay_steps.iter().fold(self.delay, |least, (_, delay)| least.min(*delay))
+    }
+
+    fn delay_steps(&self) -> Result<Arc<[(Timestamp, TimeDelta)]>, Error> {
+        in_order("delay_steps", self.delay_steps.iter().map(|(at, _)| *at))?;
+        let step = |&(at, delay)| Ok((Timestamp::ZERO + at, not_negative("delay_steps", delay)?));
+        self.delay_steps.iter().map(step).collect()
     }
 
     fn traced_capacity(&self, trace: &Trace) -> Result<(CapacityPlan, Bitrate), Error> {
@@ -216,6 +220,8 @@ mod tests {
             ("delay = '-1 ms'", "delay: found -1 ms, expected a time not below zero"),
             ("delay = 5", "invalid type"),
             ("steps = [['2 s', '1 Mbit/s'], ['1 s', '1 Mbit/s']]", "steps: found 1 s"),
+            ("delay_steps = [['2 s', '9 ms'], ['2 s', '5 ms']]", "delay_steps: found 2 s"),
+            ("delay_steps = [['2 s', '-9 ms']]", "delay_steps: found -9 ms"),
             ("outage = [['2 s', '2 s']]", "outage: found [2 s, 2 s]"),
             ("outage = [['1 s', '3 s'], ['3 s', '4 s']]", "outage: found [3 s, 4 s]"),
             ("loss = { kind = 'independent', rate = 1.5 }", "loss.rate: found 1.5"),

@@ -63,6 +63,18 @@ pub(crate) fn not_negative(field: &str, span: TimeDelta) -> Result<TimeDelta, Er
     if span.is_negative() { Err(Error::config(field, span, "a time not below zero")) } else { Ok(span) }
 }
 
+/// Refuses instants that do not grow.
+pub(crate) fn in_order(field: &str, instants: impl Iterator<Item = TimeDelta>) -> Result<(), Error> {
+    let mut last = TimeDelta::from_nanos(-1);
+    for at in instants {
+        if at <= last {
+            return Err(Error::config(field, at, "instants from 0 s on, each later than the one before"));
+        }
+        last = at;
+    }
+    Ok(())
+}
+
 pub(crate) fn some_octets(field: &str, size: DataSize) -> Result<DataSize, Error> {
     if size.is_zero() { Err(Error::config(field, size, "a size above zero")) } else { Ok(size) }
 }

@@ -52,7 +52,7 @@ impl<P> EventDriven<P> {
             shaper: plan.shaper.map(Shaper::new),
             queue: Queue::new(&plan.queue, nominal, stream("queue"))?,
             server,
-            propagation: Propagation::new(plan.delay, jitter),
+            propagation: Propagation::new(plan.delay, plan.delay_steps.clone(), jitter),
             loss: plan.loss.clone().map(|(model, place)| (Loss::new(model, stream("loss")), place)),
             dropped: VecDeque::new(),
             meter: Meter::new(Timestamp::ZERO, 0, idle),

@@ -18,6 +18,8 @@ pub struct LinkPlan {
     pub(crate) nominal: Bitrate,
     pub(crate) outages: Arc<[(Timestamp, Timestamp)]>,
     pub(crate) delay: TimeDelta,
+    /// Later delays, and from when.
+    pub(crate) delay_steps: Arc<[(Timestamp, TimeDelta)]>,
     pub(crate) queue: QueueConfig,
     pub(crate) policer: Option<BucketConfig>,
     pub(crate) shaper: Option<BucketConfig>,

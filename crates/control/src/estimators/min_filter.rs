@@ -80,6 +80,13 @@ impl<const N: usize> BaseDelay<N> {
         }
     }
 
+    /// The path is longer by `longer` than what is known of it.
+    pub fn add(&mut self, longer: TimeDelta) {
+        for known in self.minima.iter_mut().chain([&mut self.base]).flatten() {
+            *known = *known + longer;
+        }
+    }
+
     /// The path changed: starts afresh.
     pub const fn reset(&mut self) {
         *self = Self::new(self.bucket);

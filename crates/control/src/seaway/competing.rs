@@ -135,8 +135,8 @@ pub(super) struct Competing {
     pub(super) interleaving: Interleaving,
     /// Since when the queue is above the threshold.
     above_since: Option<f64>,
-    /// The same, begun again where it fell to half of its highest.
-    standing: Option<Standing>,
+    /// The same, begun again where it fell to half of its highest, and its highest since.
+    standing: Option<(f64, f64)>,
     /// The window, packets.
     window: f64,
     entered: f64,
@@ -154,32 +154,6 @@ pub(super) struct Competing {
     below_since: Option<f64>,
     /// In the last drain test the delay did not change at all: no queue is like that.
     still: bool,
-}
-
-/// A queue that stands.
-#[derive(Debug, Clone, Copy)]
-struct Standing {
-    since: f64,
-    /// The shortest and the longest that it was.
-    range: (f64, f64),
-    /// At which rate our packets arrived when it began, bit/s.
-    rate: f64,
-    /// What has been sent less since then than at this rate, bits.
-    relief: f64,
-    updated: f64,
-}
-
-impl Standing {
-    fn new(seen: &Observed) -> Self {
-        let (t, range) = (seen.t, (seen.queue, seen.queue));
-        Self { since: t, range, rate: seen.arrival_rate, relief: 0.0, updated: t }
-    }
-
-    fn update(&mut self, seen: &Observed) {
-        self.range = (self.range.0.min(seen.queue), self.range.1.max(seen.queue));
-        self.relief += (self.rate - seen.arrival_rate) * (seen.t - self.updated);
-        self.updated = seen.t;
-    }
 }
 
 /// Whether the queue runs empty time and again although others are there. Who answers loss leaves a queue empty only where few
@@ -219,16 +193,6 @@ impl Leisure {
     }
 }
 
-/// What a queue that stands turns out to be.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Finding {
-    /// Foreign packets come between ours.
-    Others,
-    /// None: it does not change whatever we send, so it is the delay of another path than the base delay's. Our packets
-    /// arrived at this rate over it, bit/s.
-    LongerPath { rate: f64 },
-}
-
 /// A test: the queue falls as our rate does if the queue is ours.
 #[derive(Debug, Clone, Copy)]
 enum Drain {
@@ -265,10 +229,6 @@ impl Competing {
     const DRAIN: f64 = 0.55;
     /// A queue that serves others changes by more in a drain test, s.
     const STILL: f64 = 0.001;
-    /// A queue that stands must have become shorter where so much less was sent, s of its service, and so many times what
-    /// is no change.
-    const RELIEF: f64 = 0.1;
-    const RELIEF_OF_STILL: f64 = 4.0;
     /// The reason to leave where the delay is no queue: the base delay is another path's.
     pub(super) const LONGER_PATH: &'static str = "the delay is the path's own";
 
@@ -298,40 +258,21 @@ impl Competing {
         self.above_since.is_some_and(|since| t - since > 0.3)
     }
 
-    /// What the queue is, once it has stood for long enough.
-    pub(super) fn find(&mut self, seen: &Observed, packet: f64) -> Option<Finding> {
-        let t = seen.t;
+    /// Foreign packets come between ours in a queue that has stood for long enough.
+    pub(super) fn finds_others(&mut self, seen: &Observed, packet: f64) -> bool {
         if seen.queue <= Self::THRESHOLD + (4.0 * seen.jitter).min(0.030) {
             (self.above_since, self.standing) = (None, None);
-            return None;
-        }
-        self.above_since.get_or_insert(t);
-        let standing = self.standing.get_or_insert_with(|| Standing::new(seen));
-        if seen.queue < standing.range.1 / 2.0 {
-            *standing = Standing::new(seen);
-        }
-        standing.update(seen);
-        let standing = *standing;
-        self.interleaving.compute(t, packet);
-        if t - standing.since <= (6.0 * seen.loop_delay).max(1.0) {
-            None
-        } else if self.is_still(&standing, seen.jitter, packet) {
-            (self.above_since, self.standing) = (None, None);
-            Some(Finding::LongerPath { rate: standing.rate })
-        } else {
-            self.interleaving.finds_others().then_some(Finding::Others)
-        }
-    }
-
-    /// A queue falls when less is sent, unless others send as much more at once and to the packet.
-    fn is_still(&self, standing: &Standing, jitter: f64, packet: f64) -> bool {
-        let service = self.interleaving.service_rate;
-        if service <= 0.0 {
             return false;
         }
-        let still = Self::STILL + jitter + packet * 8.0 / service;
-        standing.range.1 - standing.range.0 < still
-            && standing.relief / service > (Self::RELIEF_OF_STILL * still).max(Self::RELIEF)
+        self.above_since.get_or_insert(seen.t);
+        let (since, highest) = self.standing.get_or_insert((seen.t, seen.queue));
+        if seen.queue < *highest / 2.0 {
+            (*since, *highest) = (seen.t, seen.queue);
+        }
+        *highest = highest.max(seen.queue);
+        let is_long = seen.t - *since > (6.0 * seen.loop_delay).max(1.0);
+        self.interleaving.compute(seen.t, packet);
+        is_long && self.interleaving.finds_others()
     }
 
     pub(super) fn enter(&mut self, seen: &Observed, packet: f64) {
@@ -519,27 +460,5 @@ mod tests {
             arrival_rate: 3e6,
             jitter: 0.001,
         }
-    }
-
-    /// What four seconds turn out to be in which a queue of 40 ms follows our rate by so much, and our rate falls from 3 Mbit/s
-    /// by so many a second.
-    fn found(follows: f64, fall: f64) -> Option<Finding> {
-        let mut competing = Competing { interleaving: alike(0.0032), ..Competing::new() };
-        let (mut queue, mut rate) = (0.040, 3e6);
-        (0..80).find_map(|step| {
-            let t = 1.0 + f64::from(step) * 0.05;
-            let seen = Observed { t, queue, arrival_rate: rate, ..observed() };
-            rate = (rate - fall * 0.05).max(1e6);
-            queue -= follows * 0.05 * (3e6 - rate) / 3e6;
-            competing.find(&seen, 1200.0)
-        })
-    }
-
-    #[test]
-    fn a_delay_that_stays_whatever_is_sent_is_the_paths_own() {
-        assert_eq!(found(0.0, 1e6), Some(Finding::LongerPath { rate: 3e6 }));
-        // A queue of ours falls, a little is enough; and nothing is known where we send as before.
-        assert_eq!(found(0.05, 1e6), None);
-        assert_eq!(found(0.0, 0.0), None);
     }
 }

@@ -129,9 +129,19 @@ impl DelayMeter {
         self.base.hold(now);
     }
 
+    /// The path has become longer by so many seconds.
+    pub(super) fn move_base(&mut self, longer: f64) {
+        self.base.add(TimeDelta::from_secs_f64(longer));
+        self.forget_waits();
+    }
+
     /// The path changed.
     pub(super) fn reset(&mut self) {
         self.base.reset();
+        self.forget_waits();
+    }
+
+    fn forget_waits(&mut self) {
         self.recent.clear();
         self.waits.clear();
         self.errors.clear();

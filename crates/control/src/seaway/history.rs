@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 pub(super) struct Sent {
     pub(super) at: f64,
     /// Octets that left before it since the session began, modulo 2^32: those of a full history are fewer than 2^31.
-    before: u32,
+    pub(super) before: u32,
     size: f32,
     wait: f32,
     /// It left back to back behind another of its group.

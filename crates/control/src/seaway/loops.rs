@@ -1,10 +1,11 @@
 //! The loops that follow the path, once a report. `docs/controllers/seaway.md` has their equations.
 
-use super::competing::{Competing, Finding, Observed};
+use super::competing::{Competing, Observed};
 use super::config::{
     EMPTY_GAIN, FALLEN, IDLE_GROWTH, LEAST_QUEUE_BOUND, LONGEST_STEP, OBSERVER_GAIN, SURPRISE,
 };
 use super::loss::Verdict;
+use super::route;
 use super::scalable::Scalable;
 use super::{Mode, Seaway};
 use crate::controller::RateController;
@@ -30,6 +31,9 @@ impl Seaway {
             Mode::Delay => self.keep_delay(now, t, passed),
             Mode::Competing => self.compete(now, t),
             Mode::Scalable(_) => self.respond_to_marks(now, t, passed),
+        }
+        if !matches!(self.mode, Mode::Delay) {
+            self.route.reset();
         }
         self.look_for_marks(now, t);
         self.look_for_surprise(t, passed);
@@ -115,25 +119,15 @@ impl Seaway {
         self.fall_at_once(now, t);
         self.keep_base_true(t);
         self.test_loss(now, t);
+        self.test_route(now, t);
         let seen = self.observed(t);
-        match self.competing.find(&seen, self.config.packet) {
-            None => {}
-            Some(Finding::Others) => {
-                let auc = Gauge::new("interleaving", self.competing.interleaving.auc, "");
-                self.change(now, Reason::new("foreign packets between ours", auc, 0.68), |this| {
-                    this.mode = Mode::Competing;
-                    this.competing.enter(&seen, this.config.packet);
-                    this.loss_test.abandon();
-                });
-            }
-            Some(Finding::LongerPath { rate }) => {
-                let queue = Gauge::new("queue_delay", seen.queue, "s");
-                self.change(now, Reason::new(Competing::LONGER_PATH, queue, seen.target_queue), |this| {
-                    this.capacity = this.capacity.max(rate);
-                    this.forget_path();
-                    this.clip();
-                });
-            }
+        if self.competing.finds_others(&seen, self.config.packet) {
+            let auc = Gauge::new("interleaving", self.competing.interleaving.auc, "");
+            self.change(now, Reason::new("foreign packets between ours", auc, 0.68), |this| {
+                this.mode = Mode::Competing;
+                this.competing.enter(&seen, this.config.packet);
+                this.loss_test.abandon();
+            });
         }
     }
 
@@ -207,6 +201,28 @@ impl Seaway {
         }
     }
 
+    /// A step of the delay that stays whatever is sent is another route's, and the capacity is still that of before.
+    fn test_route(&mut self, now: Timestamp, t: f64) {
+        let seen = route::Seen {
+            t,
+            capacity: self.capacity,
+            loop_delay: self.loop_delay(),
+            jitter: self.jitter.get(),
+            target_queue: self.target_queue(),
+            packet: self.config.packet,
+        };
+        if let Some(found) = self.route.update(&seen) {
+            let longer = Gauge::new("longer_path", found.longer, "s");
+            self.change(now, Reason::new(Competing::LONGER_PATH, longer, self.target_queue()), |this| {
+                this.capacity = this.capacity.max(found.capacity);
+                this.delay.move_base(found.longer);
+                this.round_trip.reset();
+                this.route.reset();
+                this.clip();
+            });
+        }
+    }
+
     pub(super) fn test_loss(&mut self, now: Timestamp, t: f64) {
         let verdict = self.loss_test.update(t, self.round_trip.smoothed, self.loss, &self.fates);
         if let Some(Verdict::FollowsRate(less)) = verdict {
@@ -275,6 +291,7 @@ impl Seaway {
     pub(super) fn forget_path(&mut self) {
         self.delay.reset();
         self.round_trip.reset();
+        self.route.reset();
     }
 
     /// Only an L4S queue marks packets of ECT(1) at all.

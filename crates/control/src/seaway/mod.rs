@@ -14,6 +14,7 @@ mod loss;
 mod minimum;
 mod pace;
 mod rate;
+mod route;
 mod scalable;
 mod start;
 
@@ -39,6 +40,7 @@ use history::{Departing, SendHistory};
 use jitter::{JitterMeter, Volatility};
 use loss::{Fates, LossTest, Overflow};
 use rate::RateBins;
+use route::RouteTest;
 use scalable::Scalable;
 use seaway_units::{Bitrate, DataSize, Ecn, Probability, RateRange, RemoteTimestamp, TimeDelta, Timestamp};
 use start::Start;
@@ -75,6 +77,7 @@ pub struct Seaway {
     /// What it was when the last overflow was found.
     bound_before: f64,
     competing: Competing,
+    route: RouteTest,
     groups: Groups,
     updated: Option<f64>,
     /// When a timer was last handled: in silence nothing else shows how late it is.
@@ -157,6 +160,7 @@ impl Seaway {
             queue_bound: f64::INFINITY,
             bound_before: f64::INFINITY,
             competing: Competing::new(),
+            route: RouteTest::new(),
             groups: Groups::new(),
             updated: None,
             expired: f64::NEG_INFINITY,
@@ -249,7 +253,8 @@ impl Seaway {
             self.delay.hold_base(now);
         }
         let id = report.packet.id.0;
-        let packet = self.history.get(id);
+        let packet = self.history.get(id).copied();
+        let is_newest = self.delay.newest().is_none_or(|newest| id > newest.id);
         let wait = self.delay.wait(now, at.transit_from(report.sent));
         let arrival = Arrival {
             id,
@@ -257,7 +262,7 @@ impl Seaway {
             at: at.as_nanos() as f64 * 1e-9,
             size: report.packet.size.as_bytes_f64(),
             wait: packet.map_or(wait, |packet| packet.true_wait(wait, self.capacity)),
-            predicted: packet.map_or(0.0, history::Sent::wait),
+            predicted: packet.map_or(0.0, |packet| packet.wait()),
             grouped: packet.is_some_and(|packet| packet.grouped),
         };
         if let Some(pair) = self.delay.on_arrival(arrival) {
@@ -265,9 +270,13 @@ impl Seaway {
                 self.jitter.on_pair(t, &pair);
             }
             self.competing.interleaving.on_pair(t, &pair, self.loss);
+            self.route.on_pair(&pair, arrival.size);
             if let Mode::Start(start) = &mut self.mode {
                 start.on_pair(&pair);
             }
+        }
+        if is_newest && let Some(packet) = packet {
+            self.route.on_arrival(sent, packet.before, packet.alone, wait);
         }
         self.overflow.on_arrival(arrival.wait);
         self.arrived.add(t, arrival.size);

@@ -83,7 +83,7 @@ impl Seaway {
 
     pub(super) fn pattern(&self, t: f64) -> Pattern {
         let packet_time = |rate: f64| self.config.packet * 8.0 / rate;
-        if self.is_competing() || self.competing.is_suspicious(t) {
+        if self.is_competing() || self.competing.is_suspicious(t) || self.route.is_suspicious() {
             Pattern::Random(if packet_time(self.pace(t)) > 0.012 { 2 } else { 3 })
         } else if self.is_starting() {
             Pattern::Train

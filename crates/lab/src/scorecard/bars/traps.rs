@@ -24,6 +24,7 @@ pub(super) fn rows() -> Vec<Row> {
         ),
         Row::new("pause", "no data for 20 s, then as much as before", pause()),
         Row::new("outage", "nothing is served for 5 s", outage()),
+        Row::new("another route", "the path becomes longer at 20 s", another_route()),
         Row::new("bloat", "twice the capacity offered to half a second of queue", [bloat()]),
         Row::new("small jitter", "10 ms each way with jitter of 5 ms", [small_jitter()]),
         Row::new("policer", "a token bucket of 5 Mbit/s without a queue", [policer()]),
@@ -117,6 +118,18 @@ fn outage() -> Vec<Network> {
         // Were it served at the rate of before, 200 ms of queue would be lost over and over.
         out("over it", "19 s", "30 s").bars([Lost.at_most(5.0, GREEDY)]),
     ]
+}
+
+/// The delay is longer by a step, which is no queue. 8 and 14 ms are less than a queue that other flows would be suspected of.
+fn another_route() -> Vec<Network> {
+    [8, 14, 40, 100]
+        .map(|step| {
+            let longer = 25 + step;
+            link(&format!("longer by {step} ms"), &["warmup=20 s", "duration=40 s"])
+                .set(format!("link.bottleneck.delay_steps=[['20 s', '{longer} ms']]"))
+                .bars([Utilisation.at_least(95.0, "gcc"), QueueP95.at_most(20.0, GREEDY)])
+        })
+        .into()
 }
 
 fn bloat() -> Network {
