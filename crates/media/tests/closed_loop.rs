@@ -8,7 +8,7 @@ use seaway_media::encoder::{
     VideoEncoder,
 };
 use seaway_media::input::{self, Looped, PictureSource, Synthetic, read_code};
-use seaway_media::{Error, Picture};
+use seaway_media::{Error, FrameId, FrameRate, Picture, PicturePool, PictureSize};
 use seaway_units::{Bitrate, TimeDelta};
 
 fn encoder(source: &dyn PictureSource, start: Bitrate) -> LiveEncoder {
@@ -280,4 +280,46 @@ fn garbage_neither_panics_nor_shows() {
     // And it recovers.
     let Decoded::Picture(shown) = decoder.decode(&received(&key)).unwrap() else { panic!("frozen") };
     assert_eq!(read_code(&shown.luma()), Some(0));
+}
+
+/// Noise that changes with each picture is the hardest there is: the codec's buffers overflow at fine quantisers, and it codes no more.
+struct Noise {
+    pool: PicturePool,
+    state: u32,
+    count: u64,
+}
+
+impl Noise {
+    fn next_picture(&mut self) -> Picture {
+        let mut picture = self.pool.take();
+        for plane in picture.planes_mut() {
+            for sample in plane.data {
+                self.state = self.state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                *sample = (self.state >> 24) as u8;
+            }
+        }
+        let (id, time) = (self.count, FrameRate::USUAL.time_of(self.count));
+        self.count += 1;
+        picture.finish(FrameId(id), time)
+    }
+}
+
+#[test]
+fn noise_is_coded_and_ends_nothing() {
+    let mut noise = Noise { pool: PicturePool::new(PictureSize::new(320, 192).unwrap()), state: 1, count: 0 };
+    let target = Bitrate::from_mbps(8);
+    let config =
+        LiveEncoderConfig { frame_rate: FrameRate::USUAL, start: target, latency: TimeDelta::from_millis(5) };
+    let (mut encoder, mut decoder) =
+        (LiveEncoder::new(config).unwrap(), H264Decoder::new(Concealment::Freeze).unwrap());
+    let mut frames = Vec::new();
+    for _ in 0..50 {
+        if let Encoded::Frame(frame) = encoder.encode(&noise.next_picture()).unwrap() {
+            decoder.decode(&received(&frame)).unwrap();
+            frames.push(frame.data.len());
+        }
+    }
+    let rate = frames.iter().sum::<usize>() as f64 * 8.0 / 2.0;
+    assert!(frames.len() >= 25, "{}", frames.len());
+    assert!((0.5..1.2).contains(&(rate / target.as_bps_f64())), "{rate}");
 }

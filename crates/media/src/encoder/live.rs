@@ -4,7 +4,7 @@ use super::complexity::{Complexity, ComplexityMeter};
 use super::rate_control::{Decision, RateControl};
 use super::{Encoded, EncodedFrame, VideoEncoder};
 use crate::codec::Encoder;
-use crate::{Error, FrameRate, Picture, PictureSize};
+use crate::{Error, FrameRate, Picture, PicturePool, PictureSize};
 use seaway_units::{Bitrate, DataSize, TimeDelta};
 
 /// Configuration of a [`LiveEncoder`].
@@ -21,7 +21,7 @@ pub struct LiveEncoderConfig {
 /// H.264 constrained baseline with one reference picture. Key frames are the first picture and those requested.
 ///
 /// Our own rate control sets the quantiser of each picture; that of the codec is off. A key frame that exceeds its
-/// budget is coded again.
+/// budget is coded again. A picture too large for the codec's buffers, such as noise, becomes a coarser key frame.
 pub struct LiveEncoder {
     codec: Encoder,
     config: LiveEncoderConfig,
@@ -38,6 +38,9 @@ impl LiveEncoder {
 
     /// The codec codes the first picture of a size with this quantiser, whatever is set.
     const FIRST_QUANTISER: u8 = 26;
+
+    /// From one attempt at a picture that was too large for the codec to the next.
+    const COARSER: usize = 8;
 
     /// A key frame above its budget by more than this factor is coded again.
     const TOLERANCE: f64 = 1.25;
@@ -68,6 +71,30 @@ impl LiveEncoder {
             self.codec.force_key_frame();
         }
         self.codec.encode(picture)
+    }
+
+    /// A codec that failed codes no more. Another one learns the size from a grey picture.
+    fn renew(&mut self, picture: &Picture) -> Result<(), Error> {
+        self.codec = Encoder::new(self.config.frame_rate, &Self::QUANTISERS)?;
+        let mut grey = PicturePool::new(picture.size()).take();
+        grey.bytes_mut().fill(128);
+        self.codec.encode(&grey.finish(picture.id(), picture.time()))?;
+        self.size = Some(picture.size());
+        Ok(())
+    }
+
+    /// Codes a key frame of a picture that was too large for the codec's buffers, ever coarser; `None` where it still is.
+    fn code_anew(&mut self, picture: &Picture, quantiser: u8) -> Result<Option<(Vec<u8>, u8)>, Error> {
+        let coarser = (quantiser..*Self::QUANTISERS.end()).step_by(Self::COARSER).skip(1);
+        for quantiser in coarser.chain([*Self::QUANTISERS.end()]) {
+            self.renew(picture)?;
+            if let Ok(data) = self.code(picture, quantiser, true) {
+                return Ok(Some((data, quantiser)));
+            }
+        }
+        self.renew(picture)?;
+        self.key_frame = true;
+        Ok(None)
     }
 
     /// Codes a key frame, and codes it again where it is far too large.
@@ -105,7 +132,9 @@ impl VideoEncoder for LiveEncoder {
     fn encode(&mut self, picture: &Picture) -> Result<Encoded, Error> {
         let complexity = self.meter.measure(picture);
         if self.size != Some(picture.size()) {
-            self.prime(picture, complexity)?;
+            if self.prime(picture, complexity).is_err() {
+                self.renew(picture)?;
+            }
             self.key_frame = true;
         }
         let (quantiser, budget) = match self.control.decide(picture.time(), complexity, self.key_frame) {
@@ -113,9 +142,16 @@ impl VideoEncoder for LiveEncoder {
             Decision::Skip => return Ok(Encoded::Skipped),
         };
         let key = std::mem::take(&mut self.key_frame);
-        let (data, quantiser) = match key {
-            true => self.code_key(picture, complexity, quantiser, budget)?,
-            false => (self.code(picture, quantiser, false)?, quantiser),
+        let coded = match key {
+            true => self.code_key(picture, complexity, quantiser, budget),
+            false => self.code(picture, quantiser, false).map(|data| (data, quantiser)),
+        };
+        let (data, quantiser, key) = match coded {
+            Ok((data, quantiser)) => (data, quantiser, key),
+            Err(_) => match self.code_anew(picture, quantiser)? {
+                Some((data, quantiser)) => (data, quantiser, true),
+                None => return Ok(Encoded::Skipped),
+            },
         };
         self.control.on_coded(DataSize::of(&data), quantiser, complexity, key);
         Ok(Encoded::Frame(EncodedFrame {
