@@ -4,7 +4,8 @@
 of 0 to 20 ms. A third of the sources are frames of RFC 8593; these have no loss, since each picture that is lost makes
 their model send a small key frame.
 
-Utilisation is what arrives of what the channel lets through, from 20 s to 60 s; queueing is the mean of the 95 % quantiles.
+Utilisation is what arrives of what the channel lets through, from 20 s to 60 s; queueing is the mean of the 95 % quantiles. With `--changes`
+the rate becomes 0.3 to 4 times what it was at 25 s, and the delay up to 150 ms longer each way; the 30 s from then on are measured.
 """
 
 import argparse
@@ -17,8 +18,8 @@ import tempfile
 
 SCENARIO = """schema = 1
 name = "drawn"
-duration = "60 s"
-warmup = "20 s"
+duration = "{until} s"
+warmup = "{since} s"
 
 [[link]]
 name = "bottleneck"
@@ -59,7 +60,19 @@ def draw(number):
     impairments = [f"loss = {{ {model} }}"] * (loss > 0) + [f'jitter = {{ kind = "rfc8868", std = "{jitter} ms" }}'] * (jitter > 0)
     return {
         "rate": rate, "delay": delay, "queue": queue, "impairments": "\n".join(impairments), "loss": loss,
-        "jitter": jitter, "source": source, "most": max(20, round(1.5 * rate, 2)),
+        "jitter": jitter, "source": source, "most": max(20, round(1.5 * rate, 2)), "measured": rate, "since": 20, "until": 60,
+    }  # fmt: skip
+
+
+def change(number, network):
+    """The network that becomes another one while it is used."""
+    draws = random.Random(-1 - number)
+    factor, longer = draws.choice([0.3, 0.6, 1, 1, 2, 4]), draws.choice([0, 8, 15, 30, 60, 150])
+    rate, delay = round(network["rate"] * factor, 3), network["delay"] + longer
+    changes = f"steps = [['25 s', '{rate} Mbit/s']]\ndelay_steps = [['25 s', '{delay} ms']]\n"
+    return network | {
+        "impairments": changes + network["impairments"], "most": max(20, round(1.5 * max(rate, network["rate"]), 2)),
+        "measured": rate, "since": 25, "until": 55,
     }  # fmt: skip
 
 
@@ -70,7 +83,7 @@ def run(seaway, network, control, seed):
         file.write_text(SCENARIO.format(control=control, **network), encoding="utf-8")
         command = [seaway, "sim", str(file), "--json", "--no-timing", "--seed", str(seed)]
         flow = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)["flows"][0]
-    share = flow["received_bps"] / 1e6 / network["rate"] / (1 - network["loss"])
+    share = flow["received_bps"] / 1e6 / network["measured"] / (1 - network["loss"])
     return 100 * share, flow["queue_delay_ms"]["p95"]
 
 
@@ -81,9 +94,11 @@ def main():
     parser.add_argument("--networks", type=int, default=240)
     parser.add_argument("--first", type=int, default=0, help="number of the first network")
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--changes", action="store_true", help="the networks change")
     arguments = parser.parse_args()
     controls = arguments.control.split(",")
-    networks = [draw(arguments.first + number) for number in range(arguments.networks)]
+    numbers = range(arguments.first, arguments.first + arguments.networks)
+    networks = [change(number, draw(number)) if arguments.changes else draw(number) for number in numbers]
     cells = {}
     for network in networks:
         for control in controls:

@@ -1,4 +1,4 @@
-//! Tells another route from a queue. What packets wait beyond the queue that we make ourselves is none of ours. If it comes at
+//! Distinguishes another route from a queue. What packets wait beyond the queue that we make ourselves is none of ours. If it comes at
 //! once and then stays the same to the millisecond, whatever we send, it is no queue at all: the path has become longer.
 
 use super::delay::Pair;
@@ -172,7 +172,7 @@ impl RouteTest {
         self.report.add(&Arrivals { count: 1, least: wait - own, octets, passed });
     }
 
-    /// Packets leave in groups: how fast these are served tells whether the capacity fell, and whether it is shared.
+    /// Packets leave in groups: how fast these are served shows whether the capacity fell, and whether it is shared.
     pub(super) fn is_suspicious(&self) -> bool {
         self.longer.is_some_and(|longer| longer.blocks > 0)
     }
