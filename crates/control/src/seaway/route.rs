@@ -126,6 +126,8 @@ impl RouteTest {
     /// A queue of ours would have changed by so much, s, and so many times what is no change.
     const RELIEF: f64 = 0.1;
     const RELIEF_OF_STILL: f64 = 4.0;
+    /// From this share of it on packets leave in groups.
+    const SUSPICION: f64 = 0.25;
     /// So many packets show at which rate they are served. Where less than a third of them is served at this share of the capacity,
     /// this fell; jitter delays some.
     const FEWEST_SERVED: u32 = 6;
@@ -174,7 +176,8 @@ impl RouteTest {
 
     /// Packets leave in groups: how fast these are served shows whether the capacity fell, and whether it is shared.
     pub(super) fn is_suspicious(&self) -> bool {
-        self.longer.is_some_and(|longer| longer.blocks > 0)
+        let enough = Self::SUSPICION * Self::RELIEF * self.capacity;
+        self.longer.is_some_and(|longer| longer.blocks > 0 && longer.relief.abs() > enough)
     }
 
     /// Of two packets that arrived one after the other the later one has this size, bytes.
@@ -217,7 +220,7 @@ impl RouteTest {
         let still = Self::STILL + jitter + Self::PACKETS * seen.packet * 8.0 / self.capacity;
         let step = *longer.step.get_or_insert(report.least);
         longer.update(seen.t, &report);
-        if longer.is_another_than(step, still) || longer.has_fallen() {
+        if longer.is_another_than(step, still) || longer.has_fallen(self.capacity) {
             self.reset();
         } else if longer.moved(still, self.capacity) {
             let rate = longer.last.rate();
@@ -303,9 +306,12 @@ impl Longer {
         self.service().map(|service| (service / capacity).max(1.0))
     }
 
-    fn has_fallen(&self) -> bool {
-        let Served { count, in_time, .. } = self.served;
-        count >= RouteTest::FEWEST_SERVED && in_time * RouteTest::IN_TIME < count
+    /// Jitter delays some packets, and the grain of the clock others: both must agree that it is not they.
+    fn has_fallen(&self, capacity: f64) -> bool {
+        let Served { count, in_time, bits, spacing } = self.served;
+        count >= RouteTest::FEWEST_SERVED
+            && in_time * RouteTest::IN_TIME < count
+            && bits < RouteTest::SERVED * capacity * (spacing - RouteTest::GRAIN)
     }
 
     fn is_another_than(&self, step: f64, still: f64) -> bool {
