@@ -12,6 +12,7 @@ mod filler;
 mod inbox;
 mod peer;
 mod publisher;
+mod reports;
 mod slots;
 mod sound_track;
 mod stun;

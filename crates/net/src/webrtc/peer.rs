@@ -7,8 +7,8 @@ use rtc::interceptor::{Registry, Slot};
 use rtc::media_stream::MediaStreamTrack;
 use rtc::peer_connection::configuration::RTCConfigurationBuilder;
 use rtc::peer_connection::configuration::interceptor_registry::{
-    CongestionFeedback, configure_congestion_control, configure_nack, configure_rtcp_reports,
-    register_default_interceptors,
+    CongestionFeedback, configure_congestion_control, configure_nack, configure_simulcast_extension_headers,
+    configure_twcc_receiver_only,
 };
 use rtc::peer_connection::configuration::media_engine::{MIME_TYPE_H264, MIME_TYPE_OPUS, MediaEngine};
 use rtc::peer_connection::sdp::RTCSessionDescription;
@@ -93,11 +93,14 @@ fn connection(
     media.register_codec(codec, RtpCodecKind::Video)?;
     let sound = RTCRtpCodecParameters { rtp_codec: opus(), payload_type: 111 };
     media.register_codec(sound, RtpCodecKind::Audio)?;
+    // No reports: those to send are ours, and nothing is received that they would report.
+    let interceptors = configure_nack(Registry::new(), &mut media);
     let interceptors = match estimator {
-        None => register_default_interceptors(Registry::new(), &mut media)?,
+        None => {
+            configure_simulcast_extension_headers(&mut media)?;
+            configure_twcc_receiver_only(interceptors, &mut media)?
+        }
         Some(estimator) => {
-            let interceptors = configure_nack(Registry::new(), &mut media);
-            let interceptors = configure_rtcp_reports(interceptors);
             configure_congestion_control(interceptors, estimator, CongestionFeedback::Twcc, &mut media)?
         }
     };

@@ -1,19 +1,24 @@
 //! The sound as one viewer gets it.
 
+use super::reports::{Sent, ticks};
 use super::slots::SoundPacket;
 use rtc::rtp;
 use rtc::rtp_transceiver::RTCRtpSenderId;
+
+/// Ticks of the media clock of Opus a second (RFC 7587 section 4.1).
+pub(super) const CLOCK_RATE: u32 = 48_000;
 
 /// Opus packets to RTP packets (RFC 7587).
 #[derive(Debug)]
 pub(super) struct SoundTrack {
     pub(super) sender: RTCRtpSenderId,
-    ssrc: u32,
+    pub(super) ssrc: u32,
+    pub(super) sent: Sent,
 }
 
 impl SoundTrack {
-    pub(super) const fn new(sender: RTCRtpSenderId, ssrc: u32) -> Self {
-        Self { sender, ssrc }
+    pub(super) fn new(sender: RTCRtpSenderId, ssrc: u32) -> Self {
+        Self { sender, ssrc, sent: Sent::default() }
     }
 
     /// A packet that the queue of the viewer did not take leaves a gap in the numbers, which its decoder conceals.
@@ -22,7 +27,7 @@ impl SoundTrack {
             version: 2,
             payload_type,
             sequence_number: sound.number as u16,
-            timestamp: (sound.at.as_nanos() as i128 * 48_000 / 1_000_000_000) as u32,
+            timestamp: ticks(sound.at, CLOCK_RATE),
             ssrc: self.ssrc,
             ..Default::default()
         };

@@ -1,11 +1,14 @@
 //! One track as one viewer gets it: access units to RTP packets.
 
 use super::Numbered;
+use super::reports::{Sent, ticks};
 use bytes::Bytes;
 use rtc::rtp;
 use rtc::rtp_transceiver::RTCRtpSenderId;
 use seaway_wire::h264::{Packetizer, annex_b};
 
+/// Ticks of the media clock of video a second.
+pub(super) const CLOCK_RATE: u32 = 90_000;
 /// Payload that fits an IPv6 datagram of 1280 octets with UDP, SRTP and header extensions around it.
 const PAYLOAD_LIMIT: usize = 1150;
 
@@ -14,6 +17,7 @@ pub(super) struct Track {
     pub(super) sender: RTCRtpSenderId,
     pub(super) ssrc: u32,
     sequence: u16,
+    pub(super) sent: Sent,
     /// Pictures between here and the next key frame are of no use.
     broken: bool,
     /// The number of the next picture where none is missed.
@@ -21,8 +25,8 @@ pub(super) struct Track {
 }
 
 impl Track {
-    pub(super) const fn new(sender: RTCRtpSenderId, ssrc: u32) -> Self {
-        Self { sender, ssrc, sequence: 0, broken: true, expected: 0 }
+    pub(super) fn new(sender: RTCRtpSenderId, ssrc: u32) -> Self {
+        Self { sender, ssrc, sequence: 0, sent: Sent::default(), broken: true, expected: 0 }
     }
 
     /// Whether the viewer cannot decode before the next key frame.
@@ -46,7 +50,7 @@ impl Track {
         self.broken = false;
         let nals: Vec<&[u8]> = annex_b::nal_units(&unit.data).collect();
         let Ok(packetizer) = Packetizer::new(&nals, PAYLOAD_LIMIT) else { return Vec::new() };
-        let timestamp = (unit.at.as_nanos() as i128 * 90_000 / 1_000_000_000) as u32;
+        let timestamp = ticks(unit.at, CLOCK_RATE);
         let mut payloads = packetizer.peekable();
         let mut packets = Vec::new();
         while let Some(payload) = payloads.next() {

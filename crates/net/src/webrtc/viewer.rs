@@ -2,13 +2,15 @@
 
 use super::inbox::Inbox;
 use super::peer::{self, Answered};
+use super::reports::SenderReports;
 use super::slots::{Queued, SlotId, SoundPacket};
-use super::sound_track::SoundTrack;
+use super::sound_track::{self, SoundTrack};
 use super::stun::{reflexive_address_of, with_reflexive_candidate};
-use super::{Error, Estimate, Estimator, Numbered, Shared, Track};
+use super::{Error, Estimate, Estimator, Numbered, Shared, Track, track};
 use bytes::BytesMut;
 use rtc::peer_connection::RTCPeerConnection;
 use rtc::peer_connection::event::RTCPeerConnectionEvent;
+use rtc::peer_connection::message::{RTCMessage, TaggedRTCMessage};
 use rtc::peer_connection::state::RTCPeerConnectionState;
 use rtc::rtcp;
 use rtc::rtcp::payload_feedbacks::full_intra_request::FullIntraRequest;
@@ -34,6 +36,7 @@ pub(super) struct Viewer {
     peer: RTCPeerConnection,
     tracks: Vec<Track>,
     sound: Option<SoundTrack>,
+    reports: SenderReports,
     inbox: Inbox,
     queue: mpsc::Receiver<Queued>,
     connected: bool,
@@ -74,8 +77,9 @@ impl Viewer {
             },
             None => answer,
         };
-        let connected = false;
-        let viewer = Self { shared, slot, socket, local, peer, tracks, sound, inbox, queue, connected };
+        let (reports, connected) = (SenderReports::default(), false);
+        let viewer =
+            Self { shared, slot, socket, local, peer, tracks, sound, reports, inbox, queue, connected };
         Ok((viewer, answer, estimate))
     }
 
@@ -83,10 +87,12 @@ impl Viewer {
         let deadline = clock() + CONNECT_WITHIN;
         let mut datagram = vec![0; 2048];
         while self.connected || clock() < deadline {
+            self.report();
             if matches!(self.drain().await, Next::Leave) {
                 break;
             }
-            let wake = self.peer.poll_timeout().unwrap_or_else(|| clock() + IDLE).min(clock() + IDLE);
+            let due = self.peer.poll_timeout().into_iter().chain(self.reports.poll_timeout());
+            let wake = due.fold(clock() + IDLE, Instant::min);
             tokio::select! {
                 () = tokio::time::sleep_until(wake.into()) => {
                     if self.peer.handle_timeout(clock()).is_err() {
@@ -159,9 +165,12 @@ impl Viewer {
         }
         let Some(track) = self.tracks.get_mut(picture.track) else { return };
         let Some(payload_type) = peer::payload_type(&mut self.peer, track.sender) else { return };
+        let now = clock();
         for packet in track.packets(picture, payload_type) {
             let Some(mut sender) = self.peer.rtp_sender(track.sender) else { return };
-            if sender.write_rtp(clock(), packet).is_err() {
+            self.reports.on_media(now, picture.unit.at, track.sent.is_nothing());
+            track.sent.add(&packet);
+            if sender.write_rtp(now, packet).is_err() {
                 track.set_broken();
             }
         }
@@ -171,11 +180,30 @@ impl Viewer {
     }
 
     fn send_sound(&mut self, sound: &SoundPacket) {
-        let Some(track) = self.sound.as_ref().filter(|_| self.connected) else { return };
+        let Some(track) = self.sound.as_mut().filter(|_| self.connected) else { return };
         let Some(payload_type) = peer::payload_type(&mut self.peer, track.sender) else { return };
         let Some(mut sender) = self.peer.rtp_sender(track.sender) else { return };
+        let (now, packet) = (clock(), track.packet(sound, payload_type));
+        self.reports.on_media(now, sound.at, track.sent.is_nothing());
+        track.sent.add(&packet);
         // What cannot be sent is lost.
-        let _ = sender.write_rtp(clock(), track.packet(sound, payload_type));
+        let _ = sender.write_rtp(now, packet);
+    }
+
+    /// Sends the reports that are due.
+    fn report(&mut self) {
+        let now = clock();
+        if !self.reports.take_due(now) {
+            return;
+        }
+        let pictures = self.tracks.iter().map(|track| (track.ssrc, track::CLOCK_RATE, track.sent));
+        let sound = self.sound.iter().map(|track| (track.ssrc, sound_track::CLOCK_RATE, track.sent));
+        for (ssrc, clock_rate, sent) in pictures.chain(sound) {
+            let Some(report) = self.reports.report(now, ssrc, clock_rate, sent) else { continue };
+            let message = RTCMessage::RtcpPacket(String::new(), vec![Box::new(report)]);
+            // The next one comes in a second.
+            let _ = self.peer.handle_write(TaggedRTCMessage { now, message });
+        }
     }
 }
 

@@ -1,47 +1,32 @@
 //! Browsers as a sink, by WebRTC.
 
 use crate::Error;
-use crate::sink::{Displayed, Played, Sink};
+use crate::sink::{Displayed, Played, Sink, SoundTimeline, Timeline};
 use crate::source::CodedFrame;
 use bytes::Bytes;
 use seaway_media::audio::SAMPLE_RATE;
 use seaway_net::webrtc::{AccessUnit, Broadcast};
-use seaway_session::{FrameData, FrameKind, ReceivedFrame};
+use seaway_session::{FrameData, FrameKind, StreamDescription};
 use seaway_units::{TimeDelta, Timestamp};
+use seaway_wire::opus;
 
 /// One track of a [`Broadcast`]: what is sent or what is received.
 #[derive(Debug, Clone)]
 pub struct BrowserTrack {
     broadcast: Broadcast,
     track: usize,
-    pictures: Line,
-    sound: Line,
-}
-
-/// The time of what is received since its track began.
-#[derive(Debug, Clone, Default)]
-struct Line {
-    /// Media timestamp and instant of the first frame.
-    epoch: Option<(u32, Timestamp)>,
-}
-
-impl Line {
-    const fn new() -> Self {
-        Self { epoch: None }
-    }
-
-    /// The time of a frame that is shown or played at `at`, by a media clock of so many ticks a second.
-    fn time(&mut self, frame: &ReceivedFrame, at: Timestamp, ticks_per_second: i64) -> TimeDelta {
-        let (first, began) = *self.epoch.get_or_insert((frame.timestamp, at));
-        let ticks = i64::from(frame.timestamp.wrapping_sub(first) as i32);
-        (began - Timestamp::ZERO) + TimeDelta::from_nanos(ticks * 1_000_000_000 / ticks_per_second)
-    }
+    /// When the first picture was shown, of what is received.
+    began: Option<Timestamp>,
+    pictures: Timeline,
+    sound: SoundTimeline,
 }
 
 impl BrowserTrack {
     /// Track number `track` of `broadcast`.
-    pub const fn new(broadcast: Broadcast, track: usize) -> Self {
-        Self { broadcast, track, pictures: Line::new(), sound: Line::new() }
+    pub fn new(broadcast: Broadcast, track: usize) -> Self {
+        let mut pictures = Timeline::default();
+        pictures.reorder();
+        Self { broadcast, track, began: None, pictures, sound: SoundTimeline::default() }
     }
 
     /// Whether a browser needs a key frame. Reading it clears the request.
@@ -59,6 +44,16 @@ impl BrowserTrack {
         self.broadcast.publish_sound(captured - Timestamp::ZERO, packet.clone());
     }
 
+    /// The time of a picture that is shown, of what is received.
+    pub(super) fn time(&mut self, displayed: &Displayed<'_>) -> TimeDelta {
+        let began = *self.began.get_or_insert(displayed.at);
+        let time = self.pictures.time(displayed.at, displayed.frame.timestamp);
+        if let Some(captured) = displayed.frame.captured {
+            self.sound.on_picture(captured, time);
+        }
+        (began - Timestamp::ZERO) + time
+    }
+
     pub(super) fn publish(&self, at: TimeDelta, data: &Bytes, is_key: bool) {
         self.broadcast.publish(self.track, &AccessUnit { data: data.clone(), at, is_key });
     }
@@ -69,15 +64,23 @@ impl Sink for BrowserTrack {
     fn on_frame(&mut self, displayed: &Displayed<'_>) -> Result<(), Error> {
         let frame = displayed.frame;
         let FrameData::Coded(data) = &frame.data else { return Ok(()) };
-        let at = self.pictures.time(frame, displayed.at, 90_000);
+        let at = self.time(displayed);
         self.publish(at, data, frame.kind == FrameKind::Key);
         Ok(())
     }
 
+    fn on_session(&mut self, _streams: &[StreamDescription]) {
+        self.sound.on_session();
+    }
+
     fn on_sound(&mut self, played: &Played<'_>) -> Result<(), Error> {
-        let FrameData::Coded(packet) = &played.frame.data else { return Ok(()) };
-        let at = self.sound.time(played.frame, played.at, i64::from(SAMPLE_RATE));
-        self.broadcast.publish_sound(at, packet.clone());
+        let frame = played.frame;
+        let (FrameData::Coded(packet), Some(began)) = (&frame.data, self.began) else { return Ok(()) };
+        let Ok(kind) = opus::Packet::parse(packet) else { return Ok(()) };
+        if let Some(placed) = self.sound.place(frame.timestamp, kind.duration(), frame.captured) {
+            let time = TimeDelta::from_nanos(placed.start * 1_000_000_000 / i64::from(SAMPLE_RATE));
+            self.broadcast.publish_sound((began - Timestamp::ZERO) + time, packet.clone());
+        }
         Ok(())
     }
 

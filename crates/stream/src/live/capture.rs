@@ -134,7 +134,7 @@ impl Capture {
             None => self.input.skip(),
             Some(frame) => {
                 self.encoding = (self.encoding.0 + coding, self.encoding.1 + 1);
-                self.preview.iter().for_each(|preview| preview.preview(now, &frame));
+                self.preview.iter().for_each(|preview| preview.preview(at, &frame));
                 self.input.send_as(at, frame, is_discardable);
             }
         }

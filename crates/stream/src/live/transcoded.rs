@@ -5,8 +5,8 @@ use crate::Error;
 use crate::sink::{Displayed, Played, Sink, is_mpeg_video};
 use seaway_media::encoder::{Encoded, LiveEncoder, LiveEncoderConfig, VideoEncoder};
 use seaway_media::{FrameId, FrameRate};
-use seaway_session::FrameData;
-use seaway_units::{Bitrate, TimeDelta, Timestamp};
+use seaway_session::{FrameData, StreamDescription};
+use seaway_units::{Bitrate, TimeDelta};
 
 /// Shows H.264 as it is, and codes the pictures of MPEG video anew, which browsers do not play.
 #[derive(Debug)]
@@ -43,6 +43,10 @@ impl Sink for TranscodedTrack {
         false
     }
 
+    fn on_session(&mut self, streams: &[StreamDescription]) {
+        self.track.on_session(streams);
+    }
+
     fn on_sound(&mut self, played: &Played<'_>) -> Result<(), Error> {
         self.track.on_sound(played)
     }
@@ -56,7 +60,7 @@ impl Sink for TranscodedTrack {
         if self.track.take_key_frame_request() {
             self.encoder()?.request_key_frame();
         }
-        let at = displayed.at - Timestamp::ZERO;
+        let at = self.track.time(displayed);
         let picture = picture.clone().with_identity(FrameId(self.pictures), at);
         self.pictures += 1;
         if let Encoded::Frame(frame) = self.encoder()?.encode(&picture)? {

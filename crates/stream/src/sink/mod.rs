@@ -12,7 +12,9 @@ pub use recorder::{Output, Recorder};
 pub use recording_file::RecordingFile;
 pub use screen::{PictureScore, Playback, ReferencePicture, Screen};
 pub use screen_recorder::{ScreenRecorder, ScreenRecorderConfig};
+pub(crate) use sound_timeline::SoundTimeline;
 pub use stream_recorder::StreamRecorder;
+pub(crate) use timeline::Timeline;
 
 use crate::Error;
 use seaway_media::{Picture, PictureSize, VideoCodec};

@@ -11,19 +11,19 @@ const CONCEALED: i64 = RATE;
 
 /// Where a packet of sound stands in a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Placed {
+pub(crate) struct Placed {
     /// Samples since the first picture.
-    pub(super) start: i64,
+    pub(crate) start: i64,
     /// Samples before it that were lost, where they are few enough to be concealed.
-    pub(super) missing: i64,
+    pub(crate) missing: i64,
 }
 
 /// Places packets of sound on the time line of the pictures.
 ///
 /// Both have the time of their capture on the sender's clock, by sender reports. From packet to packet the step is that of the
 /// RTP timestamps, which is exact.
-#[derive(Debug, Default)]
-pub(super) struct SoundTimeline {
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SoundTimeline {
     /// A picture's capture, and its time in the recording.
     picture: Option<(RemoteTimestamp, TimeDelta)>,
     last: Option<Last>,
@@ -38,17 +38,17 @@ struct Last {
 
 impl SoundTimeline {
     /// A picture was recorded.
-    pub(super) fn on_picture(&mut self, captured: RemoteTimestamp, time: TimeDelta) {
+    pub(crate) fn on_picture(&mut self, captured: RemoteTimestamp, time: TimeDelta) {
         self.picture = Some((captured, time));
     }
 
     /// Another sender began, whose clock has another origin.
-    pub(super) fn on_session(&mut self) {
+    pub(crate) fn on_session(&mut self) {
         self.picture = None;
     }
 
     /// Places a packet of so many samples. `None` where no picture is known, and where it would overlap the packet before.
-    pub(super) fn place(
+    pub(crate) fn place(
         &mut self,
         timestamp: u32,
         duration: u32,

@@ -12,8 +12,8 @@ const LEAST_STEP: i64 = CLOCK_RATE / 50;
 /// RTP timestamps wrap after 13.26 hours at 90 kHz, and a sender that restarts begins at another one (RFC 3550 section
 /// 5.1). The step from frame to frame is that of the timestamps as long as it agrees with the time that passed here, else
 /// the time that passed.
-#[derive(Debug, Default)]
-pub(super) struct Timeline {
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Timeline {
     last: Option<Last>,
     reorders: bool,
 }
@@ -31,12 +31,12 @@ impl Timeline {
     const TOLERANCE: i64 = 10 * CLOCK_RATE;
 
     /// Frames come in decoding order, which is not that of their times: times may go back by up to a second.
-    pub(super) fn reorder(&mut self) {
+    pub(crate) fn reorder(&mut self) {
         self.reorders = true;
     }
 
     /// The time of the frame `timestamp` that is displayed at `at`.
-    pub(super) fn time(&mut self, at: Timestamp, timestamp: u32) -> TimeDelta {
+    pub(crate) fn time(&mut self, at: Timestamp, timestamp: u32) -> TimeDelta {
         let time = self.last.map_or(0, |last| {
             let media = i64::from(timestamp.wrapping_sub(last.timestamp).cast_signed());
             let passed = ticks(at.since(last.at));
