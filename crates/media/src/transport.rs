@@ -7,6 +7,8 @@ use seaway_mpeg::container::{Companion, Demultiplexer, ElementaryPacket, Framing
 use seaway_units::TimeDelta;
 use std::collections::VecDeque;
 
+pub use seaway_mpeg::container::{AccessUnitTimes, Multiplexer};
+
 /// Octets that are kept for the sound until the first picture is there.
 const MOST_SEEN: usize = 8 << 20;
 /// The 33 bits of time stamps.

@@ -9,6 +9,7 @@ use crate::marked::Marking;
 use nix::sys::socket::{setsockopt, sockopt};
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use seaway_units::{Ecn, Timestamp};
+use socket2::SockRef;
 use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
 #[cfg(target_os = "linux")]
@@ -99,6 +100,11 @@ impl Socket {
     /// The kernel reports none.
     pub fn local_address(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
+    }
+
+    /// To set options of the system.
+    pub(crate) fn reference(&self) -> SockRef<'_> {
+        SockRef::from(&self.socket)
     }
 
     /// What is waited for.

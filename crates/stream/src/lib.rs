@@ -35,6 +35,7 @@
 //! | [`sink`] | where received frames go: the screen, recordings, functions of the application |
 //! | [`Sender`], [`Receiver`] | a session on UDP with its threads, its state and its events |
 //! | [`MediaServer`] | takes the stream of a sender by WHIP: [`Sender::to_server`] |
+//! | [`Carrier`] | takes a transport stream for receivers of others: [`Sender::to_transport`] |
 //! | [`FrameInput`] | takes the frames of an encoder that the application runs itself |
 //! | [`Runtime`] | the media thread, where several senders, receivers and an emulated network share one |
 //! | [`BrowserTrack`] | shows what is sent or received in browsers |

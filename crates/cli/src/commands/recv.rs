@@ -29,7 +29,8 @@ use std::process::ExitCode;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// The address to listen on: rtp://host:port, such as rtp://0.0.0.0:5004 for every address of this host, or
-    /// seaway+window://host:port for S002's window transport. Or the stream of a media server by WHEP: whep+https://host/path
+    /// seaway+window://host:port for S002's window transport, or udp://host:port for an MPEG transport stream, which may be a multicast
+    /// group. Or the stream of a media server by WHEP: whep+https://host/path
     source: Source,
     /// Record to a file that ends in .mp4, .h264 or .y4m, in .m2v for MPEG video, or to `-` for an H.264 stream on stdout. The window
     /// transport records the MPEG stream as it arrives: .ts, .mpg, .vob or .m2v. A file that exists is kept, and the new one gets a
@@ -82,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut reporter = options.reporter(&arguments.source.to_string(), End::Receiver, || hello(arguments))?;
     let mut runtime = session::runtime(options.pcap.as_deref())?;
     let (receiver, is_keyed, key_log) = match &arguments.source {
-        Source::Sender(url) => {
+        Source::Sender(url) | Source::Stream(url) => {
             let bind = options.network.local(keys::resolve(url)?)?;
             let access = arguments.access(url, bind)?;
             let is_keyed = access.key.is_some();
@@ -169,7 +170,9 @@ impl Arguments {
 
     fn access(&self, url: &SessionUrl, bind: SocketAddr) -> Result<Access, Failure> {
         let keys = &self.options.keys;
-        if self.is_window() {
+        if matches!(self.source, Source::Stream(_)) {
+            keys.of_stream(&self.source, bind)
+        } else if self.is_window() {
             keys.of_window(url, bind)
         } else {
             keys.of_receiver(url, bind, self.options.network.reachable(bind)?)
@@ -282,7 +285,7 @@ fn hello(arguments: &Arguments) -> Hello {
     Hello {
         seaway: seaway_report::VERSION,
         title: match &arguments.source {
-            Source::Sender(url) => format!("received at {url}"),
+            Source::Sender(_) | Source::Stream(_) => format!("received at {}", arguments.source),
             Source::Server(url) => format!("received from {url}"),
         },
         seed: 0,

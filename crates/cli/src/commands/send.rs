@@ -11,11 +11,12 @@ use crate::live::options::LiveOptions;
 use crate::live::repair::RepairOptions;
 use crate::live::report::{DelayFrom, Report};
 use crate::live::server::{Destination, ServerOptions};
-use crate::live::session::{self, Session};
+use crate::live::session::{self, Reports, Session};
 use crate::live::settings::Settings;
 use crate::live::sizes::SizesOption;
 use crate::live::sound::{self, Sound};
 use crate::live::summary;
+use crate::live::transport_output::{self, TransportOptions};
 use crate::web::{ControlName, Hello};
 use seaway_control::window::Window;
 use seaway_control::{ControlSpec, Registry, SpecError, policy};
@@ -38,7 +39,7 @@ pub(crate) struct Arguments {
     /// is installed. Over the window transport a coded MPEG stream: .m2v, .mpg, .vob, .ts, or `-`
     input: String,
     /// The destination: rtp://host:port, with ?key=… as `recv` prints it, seaway+window://host:port for S002's window transport,
-    /// or whip+https://host/path for a media server (WHIP, RFC 9725)
+    /// whip+https://host/path for a media server (WHIP, RFC 9725), or udp://host:port or srt://host:port for an MPEG transport stream
     destination: Destination,
     /// The controller, such as 'tfrc' or 'fixed(rate=2 Mbit/s)'. The default is 'seaway', over the window transport 'window'
     #[arg(help_heading = "Rate and repair", long)]
@@ -100,6 +101,8 @@ pub(crate) struct Arguments {
     #[arg(help_heading = "Network", long, value_name = "INTERFACE", conflicts_with_all = ["bind", "interface", "sdp", "sockets"])]
     via: Vec<Via>,
     #[command(flatten)]
+    transport: TransportOptions,
+    #[command(flatten)]
     server: ServerOptions,
     #[command(flatten)]
     repair: RepairOptions,
@@ -114,6 +117,7 @@ Examples:
   ffmpeg -re -i clip.mp4 -c copy -f mpegts - | seaway send - rtp://127.0.0.1:5004 --copy
   seaway send clip.mp4 'rtp://203.0.113.5:5004?key=…' --via wlan0 --via wwan0    both at once
   seaway send clip.mp4 whip+https://media.example.org/live/whip    a media server; SEAWAY_TOKEN has its token
+  seaway send clip.mp4 udp://239.1.2.3:1234 --interface eth1 --insecure --rate 1..3Mbit/s    MPEG-TS for VLC, FFmpeg and others
   seaway send clip.mp4 rtp://127.0.0.1:5004 --sdp stream.sdp --control 'fixed(rate=1 Mbit/s)'
 
 Every option may also be a variable of the environment, --latency as SEAWAY_LATENCY, or stand in the file of --config.
@@ -176,7 +180,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         .limits(plan.limits)
         .repair(plan.repair)
         .latency(arguments.repair.latency)
-        .key_interval(arguments.key_every.or(arguments.sdp.as_ref().map(|_| PLAYER_KEY_INTERVAL)))
+        .key_interval(arguments.key_every.or(arguments.has_players().then_some(PLAYER_KEY_INTERVAL)))
         .policy(plan.policy.clone())
         .stripe(arguments.stripe.into())
         .sound(sound.into_source())
@@ -203,13 +207,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let runtime = session::start(runtime)?;
     let session = Session::new(clock.now(), Some(sender), None).with_key_log(key_log);
     let mut session =
-        session.with_lanes(&arguments.via).to(arguments.destination.to_string(), is_foreign(arguments));
+        session.with_lanes(&arguments.via).to(arguments.destination.to_string(), reports(arguments));
     let (mut is_warned, mut level) = (false, LevelWatch::new());
     let outcome = session::run(clock, options.duration, |now| {
         let flow = session.drain()?;
         if !is_warned && session.time(now) >= ANSWER_TIME {
             is_warned = true;
-            if is_keyed && !session.is_connected() {
+            if matches!(arguments.destination, Destination::Transport(_)) {
+                // It is known.
+            } else if is_keyed && !session.is_connected() {
                 note(&format!("{} does not answer yet", arguments.destination));
             } else if !is_keyed && !session.has_feedback() {
                 note(&plan.unanswered(arguments));
@@ -253,9 +259,13 @@ struct Addressed {
     mtu: Option<DataSize>,
 }
 
-/// Whether the other end is none of this project, and may report once in several seconds.
-const fn is_foreign(arguments: &Arguments) -> bool {
-    arguments.sdp.is_some() || matches!(arguments.destination, Destination::Server(_))
+/// What the other end reports.
+const fn reports(arguments: &Arguments) -> Reports {
+    match &arguments.destination {
+        Destination::Transport(_) => Reports::Never,
+        Destination::Receiver(_) if arguments.sdp.is_none() => Reports::Often,
+        Destination::Receiver(_) | Destination::Server(_) => Reports::Seldom,
+    }
 }
 
 /// The input of an external encoder with a camera of its own.
@@ -278,8 +288,9 @@ impl Plan {
         let named = |name: &str| ControlSpec { name: name.into(), options: Vec::new() };
         let default = if is_window { "window" } else { Registry::DEFAULT };
         let control = arguments.control.clone().unwrap_or_else(|| named(default));
+        let is_foreign = reports(arguments) != Reports::Often;
         Registry::builtin().check(&control).map_err(refused)?;
-        if is_foreign(arguments) && client_buffer::is_needed_by(&control) {
+        if is_foreign && client_buffer::is_needed_by(&control) {
             return Err(Failure::input(&format!(
                 "{control} answers the level of the client's buffer, and a player or a media server reports none"
             )));
@@ -287,6 +298,7 @@ impl Plan {
         lanes::check(&arguments.via, &control)?;
         arguments.check_sizes()?;
         arguments.check_server()?;
+        arguments.check_transport()?;
         let is_server = matches!(arguments.destination, Destination::Server(_));
         arguments.options.network.check_stun(is_server || arguments.options.web.is_some())?;
         let policy = arguments.policy.clone();
@@ -299,6 +311,11 @@ impl Plan {
         let RateRange { min, max } = arguments.rate.unwrap_or(if is_window { RateRange::ALL } else { usual });
         let start = arguments.start.unwrap_or(Bitrate::from_kbps(300)).max(min).min(max);
         let repair = arguments.repair.repair()?;
+        if matches!(arguments.destination, Destination::Transport(_)) {
+            let max = transport_output::rate(arguments.rate, arguments.copy);
+            let limits = Limits { min: Bitrate::ZERO, start: max, max };
+            return Ok(Self { control: transport_output::control(max), limits, repair, policy, is_window });
+        }
         Ok(Self { control, limits: Limits { min, start, max }, repair, policy, is_window })
     }
 
@@ -306,6 +323,12 @@ impl Plan {
         let keys = &arguments.options.keys;
         let url = match &arguments.destination {
             Destination::Receiver(url) => url,
+            Destination::Transport(url) => {
+                keys.refuse_keys("a transport stream")?;
+                let builder = arguments.transport.sender(url, self.limits.max, keys.insecure)?;
+                let mtu = arguments.options.network.mtu_to(builder.destination())?;
+                return Ok(Addressed { builder, is_keyed: false, to: None, mtu });
+            }
             Destination::Server(url) => {
                 keys.of_server()?;
                 let builder =
@@ -380,6 +403,11 @@ impl Arguments {
         Sound::LeftOut(why.into())
     }
 
+    /// The other end is a player of others, which cannot request a key frame.
+    const fn has_players(&self) -> bool {
+        self.sdp.is_some() || matches!(self.destination, Destination::Transport(_))
+    }
+
     /// Pictures that are coded elsewhere keep their size.
     fn check_sizes(&self) -> Result<(), Failure> {
         let is_coded = self.copy || self.shape || self.encoder.is_some();
@@ -403,6 +431,29 @@ impl Arguments {
         ];
         match given.into_iter().find(|(is_given, _)| *is_given) {
             Some((_, option)) => Err(Failure::input(&format!("{option} does not apply to a media server"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Options that a transport stream has no use for, and those that it alone has.
+    fn check_transport(&self) -> Result<(), Failure> {
+        let Destination::Transport(url) = &self.destination else { return self.transport.check_unused() };
+        let given = [
+            (self.control.is_some(), "--control"),
+            (self.policy.is_some(), "--policy"),
+            (self.start.is_some(), "--start"),
+            (self.sdp.is_some(), "--sdp"),
+            (self.shape, "--shape"),
+            (self.sockets, "--sockets"),
+            (!self.via.is_empty(), "--via"),
+            (self.stripe != StripeName::default(), "--stripe"),
+            (self.bind.is_some() && url.is_relayed(), "--bind"),
+        ];
+        match given.into_iter().find(|(is_given, _)| *is_given) {
+            Some((_, option)) => {
+                Err(Failure::input(&format!("{option} does not apply to {url}, a transport stream")))
+            }
+            None if url.is_relayed() => self.options.network.check_relay(),
             None => Ok(()),
         }
     }

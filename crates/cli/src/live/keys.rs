@@ -51,11 +51,31 @@ impl KeyOptions {
 
     /// For a media server, which has keys of its own.
     pub(crate) fn of_server(&self) -> Result<(), Failure> {
+        self.refuse_keys("a media server")
+    }
+
+    /// For what has no keys of ours.
+    pub(crate) fn refuse_keys(&self, other: &str) -> Result<(), Failure> {
         let given = [(self.key_file.is_some(), "--key-file"), (self.export_keys.is_some(), "--export-keys")];
         match given.into_iter().find(|(is_given, _)| *is_given) {
-            Some((_, option)) => Err(Failure::input(&format!("{option} does not apply to a media server"))),
+            Some((_, option)) => Err(Failure::input(&format!("{option} does not apply to {other}"))),
             None => Ok(()),
         }
+    }
+
+    /// For a receiver at `bind` of a transport stream, which has no keys.
+    pub(crate) fn of_stream(
+        &self,
+        source: &dyn std::fmt::Display,
+        bind: SocketAddr,
+    ) -> Result<Access, Failure> {
+        self.refuse_keys("a transport stream")?;
+        if !self.insecure && !is_loopback(bind) {
+            return Err(Failure::input(&format!(
+                "{source} concerns other hosts, and a transport stream has no keys: --insecure allows it all the same"
+            )));
+        }
+        Ok(self.warned(Access { key: None, insecure: self.insecure }, bind))
     }
 
     /// For either end of the window transport, which has no keys.
@@ -172,7 +192,7 @@ pub(crate) fn resolve(url: &SessionUrl) -> Result<SocketAddr, Failure> {
     addresses.next().ok_or_else(|| unknown(&"no address"))
 }
 
-fn is_loopback(address: SocketAddr) -> bool {
+pub(crate) fn is_loopback(address: SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }
 

@@ -34,6 +34,8 @@ pub(super) fn of_sender(time: f64, event: &SendEvent, via: &[Via]) -> Option<Liv
         SendEvent::RateRaised(Some(most)) => of("breaker", format!("no more than {most:.2} is sent")),
         SendEvent::RateRaised(None) => of("breaker", "the congestion has gone".into()),
         SendEvent::CircuitBroken(breach) => of("stopped", breach.to_string()),
+        SendEvent::RelayEnded(why) => of("stopped", format!("FFmpeg has ended: {why}")),
+        SendEvent::RelayDropped(count) => of("queue", format!("{count} datagrams that FFmpeg did not take")),
         SendEvent::ControlChanged(control) => of("setting", format!("controller {control}")),
         SendEvent::SoundFailed(error) => of("source", format!("the sound has ended: {error}")),
         SendEvent::SoundRefused => of("source", "the media server takes no sound".into()),

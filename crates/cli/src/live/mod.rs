@@ -21,6 +21,7 @@ pub(crate) mod sizes;
 mod socket_input;
 pub(crate) mod sound;
 pub(crate) mod summary;
+pub(crate) mod transport_output;
 pub(crate) mod watch;
 
 use seaway_units::TimeDelta;

@@ -56,7 +56,8 @@ impl NetworkOptions {
     /// A receiver's local address: the host of `bind`, or the interface's where that is one.
     pub(crate) fn local(&self, bind: SocketAddr) -> Result<SocketAddr, Failure> {
         match &self.interface {
-            Some(via @ Via::Address(_)) => Self::reached(via, bind),
+            // A multicast group is joined on it.
+            Some(via @ Via::Address(_)) if !bind.ip().is_multicast() => Self::reached(via, bind),
             _ => Ok(bind),
         }
     }
@@ -91,6 +92,21 @@ impl NetworkOptions {
                 Ok(Some(DataSize::from_bytes(way.max(SMALLEST))))
             }
             (mtu, _) => Ok(mtu.map(DataSize::from_bytes)),
+        }
+    }
+
+    /// Refuses what a program of others has no use for, which has sockets of its own.
+    pub(crate) fn check_relay(&self) -> Result<(), Failure> {
+        let given = [
+            (self.interface.is_some(), "--interface"),
+            (self.dscp.is_some(), "--dscp"),
+            (self.mtu.is_some(), "--mtu"),
+        ];
+        match given.into_iter().find(|(is_given, _)| *is_given) {
+            Some((_, option)) => Err(Failure::input(&format!(
+                "{option} does not apply to srt://: FFmpeg sends it, and its options stand in the URL"
+            ))),
+            None => Ok(()),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Media servers: their address among the destinations of `send` and the sources of `recv`, their options, and what is said of them.
 
+use super::transport_output::TransportUrl;
 use crate::failure::{Failure, note};
 use seaway_net::webrtc::{ServerProtocol, ServerState, ServerUrl, StunServer};
 use seaway_session::SessionUrl;
@@ -18,12 +19,17 @@ pub(crate) enum Destination {
     Receiver(SessionUrl),
     /// A media server.
     Server(ServerUrl),
+    /// Receivers of a transport stream.
+    Transport(TransportUrl),
 }
 
 impl FromStr for Destination {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        if TransportUrl::is_meant_by(text) {
+            return text.parse().map(Self::Transport);
+        }
         match server(
             text,
             ServerProtocol::Whip,
@@ -45,12 +51,19 @@ pub(crate) enum Source {
     Sender(SessionUrl),
     /// A media server.
     Server(ServerUrl),
+    /// Who sends a transport stream to this address, or to this multicast group.
+    Stream(SessionUrl),
 }
 
 impl FromStr for Source {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(rest) = text.strip_prefix("udp://") {
+            let url = format!("rtp://{}", rest.trim_start_matches('@'));
+            let url = url.parse().ok().filter(|url: &SessionUrl| url.key().is_none());
+            return url.map(Self::Stream).ok_or("expected udp://host:port and nothing behind it".into());
+        }
         match server(
             text,
             ServerProtocol::Whep,
@@ -71,6 +84,7 @@ impl fmt::Display for Source {
         match self {
             Self::Sender(url) => url.fmt(f),
             Self::Server(url) => url.fmt(f),
+            Self::Stream(url) => write!(f, "udp://{}", url.authority()),
         }
     }
 }
@@ -90,6 +104,7 @@ impl fmt::Display for Destination {
         match self {
             Self::Receiver(url) => url.fmt(f),
             Self::Server(url) => url.fmt(f),
+            Self::Transport(url) => url.fmt(f),
         }
     }
 }
@@ -151,6 +166,7 @@ mod tests {
         assert!(matches!(parsed("rtp://127.0.0.1:5004"), Ok(Destination::Receiver(_))));
         let server = parsed("whip+https://example.org/live?token=secret").unwrap();
         assert_eq!(server.to_string(), "whip+https://example.org/live");
+        assert!(matches!(parsed("udp://239.1.2.3:1234"), Ok(Destination::Transport(_))));
         assert!(parsed("whip+udp://a/b").is_err());
         assert!(parsed("https://a/b").unwrap_err().contains("whip+https://"));
         assert!(parsed("whep+https://a/b").unwrap_err().contains("`recv` watches"));
@@ -160,6 +176,8 @@ mod tests {
     fn sources() {
         let parsed = |text: &str| text.parse::<Source>();
         assert!(matches!(parsed("rtp://127.0.0.1:5004"), Ok(Source::Sender(_))));
+        assert_eq!(parsed("udp://@239.1.2.3:1234").unwrap().to_string(), "udp://239.1.2.3:1234");
+        assert!(parsed("udp://127.0.0.1:1234?key=00").is_err());
         let server = parsed("whep+https://example.org/live?token=secret").unwrap();
         assert_eq!(server.to_string(), "whep+https://example.org/live");
         assert!(parsed("whep+udp://a/b").unwrap_err().contains("whep+https://host/path"));

@@ -58,8 +58,20 @@ pub(crate) struct Session {
     destination: Option<String>,
     /// The lanes of the sender, likewise.
     via: Vec<Via>,
-    /// Its reports come seldom.
-    has_rare_reports: bool,
+    /// What it reports.
+    reports: Reports,
+}
+
+/// What the other end of a sender reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Reports {
+    /// Several times a second.
+    #[default]
+    Often,
+    /// Perhaps once in several seconds.
+    Seldom,
+    /// Nothing at all.
+    Never,
 }
 
 impl Session {
@@ -85,7 +97,7 @@ impl Session {
             watch: Watch::default(),
             destination: None,
             via: Vec::new(),
-            has_rare_reports: false,
+            reports: Reports::default(),
         }
     }
 
@@ -99,9 +111,9 @@ impl Session {
         Self { is_recorded, ..self }
     }
 
-    /// Names the other end of a sender; `plain` where it is a player of others, which may report once in several seconds.
-    pub(crate) fn to(self, destination: String, plain: bool) -> Self {
-        Self { destination: Some(destination), has_rare_reports: plain, ..self }
+    /// Names the other end of a sender, and what it reports.
+    pub(crate) fn to(self, destination: String, reports: Reports) -> Self {
+        Self { destination: Some(destination), reports, ..self }
     }
 
     /// Names the lanes of a bonded sender.
@@ -149,6 +161,13 @@ impl Session {
             }
             SendEvent::OtherKey if !self.connected => {
                 return Err(Failure::running(&"the receiver has another key"));
+            }
+            SendEvent::RelayEnded(why) => {
+                let why = if why.is_empty() { "it gives no reason" } else { &why };
+                return Err(Failure::running(&format!("FFmpeg has ended: {why}")));
+            }
+            SendEvent::RelayDropped(count) => {
+                note(&format!("FFmpeg takes less than comes: {count} datagrams were dropped"));
             }
             SendEvent::RateReduced(breach, most) => {
                 note(&format!("no more than {most:.2} is sent for a minute or more: {breach}"));
@@ -282,7 +301,7 @@ impl Session {
         if sender.state().supply.captured == 0 {
             return Err(Failure::running(&"nothing was sent: the input gave no picture"));
         }
-        if !self.has_feedback && !self.has_rare_reports {
+        if !self.has_feedback && self.reports == Reports::Often {
             return Err(Failure::running(
                 &"no receiver answered: no report and no acknowledgement came back",
             ));
@@ -332,11 +351,15 @@ impl Session {
             .map(|session| session.statistics.received.packets);
         Seen {
             time,
-            has_peer: receiver.map_or(self.has_feedback, |state| {
+            has_peer: receiver.map_or(self.has_feedback || self.reports == Reports::Never, |state| {
                 state.session.as_ref().is_some_and(|session| session.peer.is_some())
             }),
             came: packets.or(reports).unwrap_or(0),
-            silence_limit: if self.has_rare_reports { RARE_REPORTS } else { SILENCE },
+            silence_limit: match self.reports {
+                Reports::Often => SILENCE,
+                Reports::Seldom => RARE_REPORTS,
+                Reports::Never => f64::INFINITY,
+            },
             displayed: receiver.map(|state| state.displayed + state.undecoded),
             supply: sender.map(|state| state.supply),
             thinned: sender.and_then(|state| state.source.thinned).unwrap_or_default(),
@@ -456,7 +479,10 @@ fn not_understood(payload_type: u8) -> String {
 
 /// Why no picture is shown.
 fn not_decoded(codec: VideoCodec, is_recorded: bool) -> String {
-    let rest = if is_recorded { "its pictures are recorded and not shown" } else { "-o FILE.mp4 records it" };
+    let rest = match is_recorded {
+        true => "its pictures are recorded and not shown",
+        false => "-o FILE.mp4 records it, and --web shows it where FFmpeg is installed",
+    };
     format!("the video is {codec}, for which there is no decoder: {rest}")
 }
 

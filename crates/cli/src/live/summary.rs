@@ -45,12 +45,13 @@ pub(crate) fn of_sender(session: &Session, now: Timestamp) -> String {
     if let Some(snapshot) = &state.session {
         let statistics = &snapshot.statistics;
         let mean = mean_rate(statistics.sent.size, session.time(now));
-        let known = (statistics.lost + statistics.received).max(1) as f64;
-        let lost = statistics.lost as f64 * 100.0 / known;
+        let known = statistics.lost + statistics.received;
         let skipped = statistics.frames.skipped;
-        text.push_str(&format!(
-            ", {skipped} skipped, {mean:.2} sent, {lost:.1} % of the packets lost on the way"
-        ));
+        text.push_str(&format!(", {skipped} skipped, {mean:.2} sent"));
+        if known > 0 {
+            let lost = statistics.lost as f64 * 100.0 / known as f64;
+            text.push_str(&format!(", {lost:.1} % of the packets lost on the way"));
+        }
     }
     text
 }

@@ -36,6 +36,7 @@ mod stamp;
 mod stream;
 mod subflows;
 mod tls;
+mod transport_output;
 mod transport_stream;
 mod usage;
 mod web;

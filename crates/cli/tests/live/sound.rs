@@ -153,13 +153,13 @@ fn clip(rate: u32) -> Vec<String> {
     inputs.into_iter().chain(video).chain(["-c:a", "aac"]).map(str::to_owned).collect()
 }
 
-fn make_clip(folder: &Path, name: &str) {
+pub(crate) fn make_clip(folder: &Path, name: &str) {
     let mut command = Command::new("ffmpeg");
     command.current_dir(folder).args(["-v", "error"]).args(clip(25)).arg(name);
     assert!(command.status().unwrap().success());
 }
 
-fn flashes(file: &Path) -> Vec<f64> {
+pub(crate) fn flashes(file: &Path) -> Vec<f64> {
     shown(file, |luma| {
         let sum: u64 = luma.data.iter().map(|&sample| u64::from(sample)).sum();
         sum > 128 * luma.data.len() as u64

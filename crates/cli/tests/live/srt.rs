@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// FFmpeg with SRT.
-fn is_there() -> bool {
+pub(crate) fn is_there() -> bool {
     if !has("ffmpeg", "-version") || !has("ffprobe", "-version") {
         return false;
     }

@@ -1,9 +1,11 @@
 //! Writers of recordings.
 
 mod mp4;
+mod relay;
 mod y4m;
 
 pub use mp4::{Mp4Writer, ProgressiveMp4};
+pub use relay::{FfmpegRelay, Relayed};
 pub use y4m::Y4mWriter;
 
 use crate::Error;

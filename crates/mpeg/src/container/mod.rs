@@ -50,6 +50,6 @@ pub use remuxer::Remuxer;
 pub use report::Report;
 pub use track::{CodedPicture, Replacement};
 pub use transport::{
-    Companion, Demultiplexer, ElementaryPacket, Framing, H264, PacingReport, PacketView, ProgramTable,
-    TransportReport, VideoProgram,
+    AccessUnitTimes, Companion, Demultiplexer, ElementaryPacket, Framing, H264, Multiplexer, PacingReport,
+    PacketView, ProgramTable, TransportReport, VideoProgram,
 };

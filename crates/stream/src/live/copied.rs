@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Pictures that come early by more than this wait until they are due; a live input may come a little unevenly.
-const EARLY: TimeDelta = TimeDelta::from_millis(50);
+pub(super) const EARLY: TimeDelta = TimeDelta::from_millis(50);
 /// Beyond this the input's times have jumped, or it stood still: they count afresh.
 const JUMP: TimeDelta = TimeDelta::from_secs(1);
 /// The wait for a picture's time is cut in pieces, so that the end of the session is not slept over.

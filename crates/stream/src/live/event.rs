@@ -31,6 +31,10 @@ pub enum SendEvent {
     Server(ServerState),
     /// The media server did not take the end of the session.
     NotDeleted(WhipError),
+    /// The program that carries a transport stream has ended, with this message.
+    RelayEnded(String),
+    /// It takes less than comes: so many datagrams were dropped.
+    RelayDropped(u64),
     /// Another controller took over.
     ControlChanged(ControlSpec),
     /// A change of the controller was rejected.

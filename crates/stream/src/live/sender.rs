@@ -9,6 +9,7 @@ use super::external::Pictures;
 use super::feed::{Feed, Settings, Shared};
 use super::identity::Identity;
 use super::input::{FrameInput, SOUND};
+use super::multiplexed::{Carrier, TransportConfig, TransportMachine};
 use super::repair::Repair;
 use super::runtime::{RunningRuntime, Runtime};
 use super::sender_machine::{EncoderControls, SenderCommand, SenderMachine, SenderUpdate};
@@ -95,6 +96,7 @@ pub struct SenderBuilder {
     preview: Option<BrowserTrack>,
     references: Option<mpsc::Sender<ReferencePicture>>,
     window: bool,
+    carrier: Option<Carrier>,
     policy: Option<ControlSpec>,
     format: Format,
     stripe: Stripe,
@@ -129,6 +131,7 @@ impl SenderBuilder {
             preview: None,
             references: None,
             window: false,
+            carrier: None,
             policy: None,
             format: Format::H264,
             stripe: Stripe::default(),
@@ -327,7 +330,7 @@ impl SenderBuilder {
     ///
     /// # Errors
     /// As [`start`](Self::start).
-    pub fn start_on(self, runtime: &mut Runtime) -> Result<Sender, Error> {
+    pub fn start_on(mut self, runtime: &mut Runtime) -> Result<Sender, Error> {
         self.check()?;
         let is_loopback = self.is_loopback();
         let bind = match &self.server {
@@ -343,9 +346,10 @@ impl SenderBuilder {
         let (send_updates, updates) = mpsc::channel();
         let queues = SessionQueues { commands: queue, updates: send_updates.clone() };
         let control = self.control.clone()?;
-        let ends = match self.window {
-            true => self.add_window(runtime, socket, breaker, queues)?,
-            false => self.add_rtp(runtime, socket, breaker, queues)?,
+        let ends = match self.carrier.take() {
+            Some(carrier) => self.add_transport(runtime, socket, carrier, queues)?,
+            None if self.window => self.add_window(runtime, socket, breaker, queues)?,
+            None => self.add_rtp(runtime, socket, breaker, queues)?,
         };
         let Ends { controls, overhead, media_clock, resource, has_sound, is_repaired } = ends;
         let resource = resource.map(|resource| (resource, send_updates.clone()));
@@ -417,6 +421,9 @@ impl SenderBuilder {
                 Err(Error::NotForServer)
             }
             Some(server) if is_exposed && !server.url.is_secure() => Err(Error::PlainHttp(self.to)),
+            // Another program has its own protection.
+            None if matches!(self.carrier, Some(Carrier::Relay(_))) => Ok(()),
+            None if self.carrier.is_some() && self.key.is_some() => Err(Error::NoKeys),
             None if is_exposed && self.key.is_none() => Err(Error::Unprotected(self.to)),
             None if self.window && self.key.is_some() => Err(Error::NoKeys),
             _ if !self.via.is_empty() && (self.plain || self.server.is_some()) => Err(Error::NoLanes),
@@ -534,6 +541,31 @@ impl SenderBuilder {
         Ok(next(self.to)?)
     }
 
+    /// Adds the machine of a transport stream.
+    fn add_transport(
+        &self,
+        runtime: &mut Runtime,
+        socket: Socket,
+        carrier: Carrier,
+        queues: SessionQueues,
+    ) -> Result<Ends, Error> {
+        let has_sound = self.has_sound();
+        let (limits, latency, mtu) = (self.limits, self.latency, self.mtu);
+        let config = TransportConfig { limits, latency, has_sound, overhead: overhead(self.to, false), mtu };
+        let sockets = match &carrier {
+            Carrier::Udp { to, hops } => {
+                self.network.prepare_multicast(&socket, *to, *hops)?;
+                vec![socket]
+            }
+            Carrier::Relay(_) => Vec::new(),
+        };
+        let machine = TransportMachine::new(runtime.clock().now(), config, carrier, queues);
+        let controls = machine.controls();
+        runtime.add(machine, sockets)?;
+        let overhead = PacketOverhead::NONE;
+        Ok(Ends { controls, overhead, media_clock: None, resource: None, has_sound, is_repaired: true })
+    }
+
     /// Adds the machine of the window transport.
     fn add_window(
         &self,
@@ -645,6 +677,16 @@ impl Sender {
     pub fn to_server(server: MediaServer) -> Result<SenderBuilder, Error> {
         let to = server.resolve()?;
         Ok(SenderBuilder { server: Some(server), ..SenderBuilder::new(to) })
+    }
+
+    /// Configures a sender of an MPEG transport stream, of H.264 and Opus, to receivers of others: without keys, reports or repair, at
+    /// the largest rate that is allowed. Pictures and sound have the time stamps of their capture, later by the latency.
+    pub fn to_transport(carrier: Carrier) -> SenderBuilder {
+        let to = match &carrier {
+            Carrier::Udp { to, .. } => *to,
+            Carrier::Relay(_) => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0),
+        };
+        SenderBuilder { carrier: Some(carrier), ..SenderBuilder::new(to) }
     }
 
     /// The present instant of the session's clock.

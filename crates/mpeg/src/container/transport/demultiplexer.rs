@@ -3,7 +3,7 @@
 use super::framer::{Framed, Framer};
 use super::framing::Framing;
 use super::packet::Packet;
-use super::psi::{Component, Tables, is_sound, type_name};
+use super::psi::{Component, Tables};
 use crate::container::pes;
 use std::collections::VecDeque;
 
@@ -32,7 +32,7 @@ pub struct ElementaryPacket {
 /// An elementary stream beside the one that is taken out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Companion {
-    stream_type: u8,
+    component: Component,
     /// PID of its packets.
     pub pid: u16,
 }
@@ -40,12 +40,12 @@ pub struct Companion {
 impl Companion {
     /// True for sound.
     pub fn is_sound(&self) -> bool {
-        is_sound(self.stream_type)
+        self.component.is_sound()
     }
 
     /// Its codec, or the number of its type.
     pub fn name(&self) -> String {
-        type_name(self.stream_type)
+        self.component.name()
     }
 }
 
@@ -86,7 +86,7 @@ impl Demultiplexer {
     /// The types of the streams, once every programme map was read and none has the one that is looked for.
     pub fn others(&self) -> Option<Vec<String>> {
         let components = self.tables.programs().iter().flat_map(|program| &program.components);
-        let names = components.map(|component| type_name(component.stream_type)).collect();
+        let names = components.map(Component::name).collect();
         (self.pid.is_none() && self.tables.complete()).then_some(names)
     }
 
@@ -96,7 +96,7 @@ impl Demultiplexer {
         let mut programs = self.tables.programs().iter().map(|program| &program.components);
         let companions = programs.find(|components| has_it(components)).into_iter().flatten();
         let others = companions.filter(|component| self.pid != Some(component.pid));
-        others.map(|&Component { stream_type, pid }| Companion { stream_type, pid }).collect()
+        others.map(|&component| Companion { component, pid: component.pid }).collect()
     }
 
     /// Takes bytes of the transport stream.

@@ -9,6 +9,7 @@ mod clock;
 mod demultiplexer;
 mod framer;
 mod framing;
+mod multiplexer;
 mod packet;
 mod programs;
 mod psi;
@@ -21,6 +22,7 @@ use std::collections::VecDeque;
 
 pub use demultiplexer::{Companion, Demultiplexer, ElementaryPacket, H264};
 pub use framing::Framing;
+pub use multiplexer::{AccessUnitTimes, Multiplexer};
 pub use programs::{PacketView, ProgramTable, VideoProgram};
 pub use report::{PacingReport, TransportReport};
 
@@ -191,10 +193,8 @@ impl TransportStream {
         let programs = self.tables.programs().iter();
         let of_interest =
             programs.filter(|program| self.wanted.is_none_or(|number| program.number == number));
-        let mut names: Vec<String> = of_interest
-            .flat_map(|program| &program.components)
-            .map(|c| psi::type_name(c.stream_type))
-            .collect();
+        let mut names: Vec<String> =
+            of_interest.flat_map(|program| &program.components).map(psi::Component::name).collect();
         names.dedup();
         let found = match (names.is_empty(), self.wanted) {
             (false, _) => format!("a transport stream with {}", names.join(", ")),

@@ -7,6 +7,11 @@ use super::packet::Packet;
 /// `stream_type` of ISO/IEC 11172-2 and 13818-2 video.
 const VIDEO_TYPES: [u8; 2] = [0x01, 0x02];
 
+/// `stream_type` of private data, which a registration names.
+pub(super) const PRIVATE_DATA: u8 = 0x06;
+/// The registration of Opus.
+pub(super) const OPUS: [u8; 4] = *b"Opus";
+
 /// Longest section of these tables, in bytes.
 const LONGEST: usize = 1024;
 
@@ -15,6 +20,20 @@ const LONGEST: usize = 1024;
 pub(super) struct Component {
     pub(super) stream_type: u8,
     pub(super) pid: u16,
+    /// Private data that its registration descriptor (2.6.8) names as Opus.
+    pub(super) is_opus: bool,
+}
+
+impl Component {
+    /// True for sound.
+    pub(super) fn is_sound(&self) -> bool {
+        self.is_opus || is_sound(self.stream_type)
+    }
+
+    /// Its codec, or the number of its type, for a message.
+    pub(super) fn name(&self) -> String {
+        if self.is_opus { "Opus audio".into() } else { type_name(self.stream_type) }
+    }
 }
 
 /// A programme map.
@@ -126,10 +145,27 @@ fn parse_map(section: &[u8]) -> Option<Program> {
     let mut at = 12 + usize::from(word(10)? & 0x0fff);
     let mut components = Vec::new();
     while at + 5 <= body.len() {
-        components.push(Component { stream_type: body[at], pid: word(at + 1)? & 0x1fff });
-        at += 5 + usize::from(word(at + 3)? & 0x0fff);
+        let (stream_type, pid, length) = (body[at], word(at + 1)? & 0x1fff, word(at + 3)? & 0x0fff);
+        let descriptors = body.get(at + 5..).unwrap_or_default();
+        let descriptors = &descriptors[..descriptors.len().min(length.into())];
+        let is_opus = stream_type == PRIVATE_DATA && registers(descriptors, OPUS);
+        components.push(Component { stream_type, pid, is_opus });
+        at += 5 + usize::from(length);
     }
     Some(Program { number, pcr_pid, components })
+}
+
+/// Whether a registration descriptor among them has this identifier.
+fn registers(mut descriptors: &[u8], identifier: [u8; 4]) -> bool {
+    const REGISTRATION: u8 = 5;
+    while let [tag, length, rest @ ..] = descriptors {
+        let length = usize::from(*length).min(rest.len());
+        if *tag == REGISTRATION && rest[..length].starts_with(&identifier) {
+            return true;
+        }
+        descriptors = &rest[length..];
+    }
+    false
 }
 
 /// Puts sections together from the packets of one PID.
@@ -187,7 +223,7 @@ impl Sections {
 }
 
 /// The CRC of annex A, 04C11DB7 from all ones; zero over a section with its own CRC.
-fn crc32(bytes: &[u8]) -> u32 {
+pub(super) fn crc32(bytes: &[u8]) -> u32 {
     bytes.iter().fold(!0, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte) << 24, |crc, _| {
             crc << 1 ^ if crc >> 31 == 1 { 0x04c1_1db7 } else { 0 }
@@ -196,12 +232,12 @@ fn crc32(bytes: &[u8]) -> u32 {
 }
 
 /// `stream_type` of sound: MPEG-1 and MPEG-2, AAC in ADTS and LATM, AC-3 and Enhanced AC-3 (ATSC A/53).
-pub(super) fn is_sound(stream_type: u8) -> bool {
+fn is_sound(stream_type: u8) -> bool {
     matches!(stream_type, 0x03 | 0x04 | 0x0f | 0x11 | 0x81 | 0x87)
 }
 
 /// The name of a `stream_type`, for a message.
-pub(super) fn type_name(stream_type: u8) -> String {
+fn type_name(stream_type: u8) -> String {
     let name = match stream_type {
         0x01 => "MPEG-1 video",
         0x02 => "MPEG-2 video",
