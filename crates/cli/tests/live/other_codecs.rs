@@ -1,8 +1,9 @@
-//! Video that is recorded and not decoded: H.265 and AV1 of others.
+//! H.265 and AV1 of others: recorded, and shown where FFmpeg decodes them.
 
 use super::plain_rtp::{SENT, assert_whole, ffmpeg, gstreamer};
-use super::process::{Live, free_port, has, skip};
+use super::process::{Live, free_port, has, seaway, signal, skip};
 use super::stream::{probed, receive};
+use super::web::parts;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
@@ -138,6 +139,91 @@ fn ffmpeg_sends_av1_by_its_session_description() {
         let (pictures, sample) = record(folder.path(), port, &["--sdp", "clip.sdp"], sender);
         assert_whole(name, pictures);
         assert_undecoded(folder.path(), &sample, "av01");
+    }
+}
+
+/// Runs a sender against `recv` with a page, and a player that records the page, until most pictures were shown. With `kill` the decoder is
+/// killed in the middle.
+fn show(folder: &Path, port: u16, options: &[&str], sender: Command, kill: bool, wanted: u64) {
+    let arguments = [&["-o", "got.mp4", "--stats", "json", "--web", "127.0.0.1:0"], options].concat();
+    let mut receiver = receive(folder, port, &arguments);
+    let (host, path) = parts(&receiver.wait_for_address("page"));
+    let url = format!("whep+http://{host}/whep?{}", path.trim_start_matches("/?"));
+    let mut player = Live::start(seaway(folder, &["recv", &url, "-o", "page.mp4", "--stats", "json"]));
+    player.wait_for_note("the media server is connected");
+    let sender = Live::start(sender);
+    let shown = receiver.wait_for_frames(40);
+    if kill {
+        let decoders = children(receiver.id(), "ffmpeg");
+        assert_eq!(decoders.len(), 1, "{decoders:?}");
+        signal("KILL", decoders[0]);
+    }
+    receiver.wait_for_frames(shown + wanted);
+    // The last access units of a sender that has ended are recorded all the same.
+    receiver.wait_for("its end", |line| {
+        let count = |name: &str| line[name].as_u64().unwrap_or(0);
+        count("frames_displayed") + count("frames_undecoded") + 8 >= SENT * 98 / 100
+    });
+    player.interrupt();
+    let (status, _, notes) = player.end();
+    assert!(status.success(), "{notes}");
+    sender.kill();
+    receiver.finish();
+    let page = probed(&folder.join("page.mp4"));
+    assert!(page >= 50, "{page} pictures of the page");
+}
+
+/// The processes of this name that `parent` started.
+fn children(parent: u32, name: &str) -> Vec<u32> {
+    let processes = std::fs::read_dir("/proc").unwrap();
+    let of_parent = |id: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        let (head, rest) = stat.rsplit_once(") ").unwrap_or_default();
+        head.ends_with(&format!("({name}")) && rest.split(' ').nth(1) == Some(&parent.to_string())
+    };
+    let ids = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    ids.filter(of_parent).collect()
+}
+
+#[test]
+fn h265_is_shown_where_ffmpeg_decodes_it() {
+    if !has("ffmpeg", "-version") || !has("ffprobe", "-version") {
+        return;
+    }
+    for (name, options) in [("B pictures", ""), ("none", "-tune zerolatency")] {
+        let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
+        let coding =
+            format!("-c:v libx265 -preset ultrafast -g 25 {options} -x265-params log-level=error:pools=1");
+        let sender = ffmpeg(folder.path(), &format!("{SCENE} {coding} -f rtp rtp://127.0.0.1:{port}"));
+        show(folder.path(), port, &[], sender, false, 90);
+        assert_whole(name, probed(&folder.path().join("got.mp4")));
+        assert_eq!(tag(&folder.path().join("got.mp4")), "hvc1");
+    }
+}
+
+#[test]
+fn a_decoder_that_crashes_costs_a_freeze() {
+    if !has("ffmpeg", "-version") || !has("ffprobe", "-version") {
+        return;
+    }
+    let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
+    let coding =
+        "-c:v libx265 -preset ultrafast -tune zerolatency -g 25 -x265-params log-level=error:pools=1";
+    let sender = ffmpeg(folder.path(), &format!("{SCENE} {coding} -f rtp rtp://127.0.0.1:{port}"));
+    show(folder.path(), port, &[], sender, true, 50);
+    assert_whole("H.265", probed(&folder.path().join("got.mp4")));
+}
+
+#[test]
+fn av1_is_shown_where_ffmpeg_decodes_it() {
+    if !has("ffmpeg", "-version") || !has("ffprobe", "-version") {
+        return;
+    }
+    for (name, prediction) in [("earlier frames", "1"), ("later frames too", "2")] {
+        let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
+        let Some(sender) = av1_sender(folder.path(), port, prediction) else { return };
+        show(folder.path(), port, &["--sdp", "clip.sdp"], sender, false, 90);
+        assert_whole(name, probed(&folder.path().join("got.mp4")));
     }
 }
 

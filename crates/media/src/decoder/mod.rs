@@ -2,12 +2,14 @@
 
 mod av1;
 mod continuity;
+mod ffmpeg;
 mod h264;
 mod h265;
 mod headers;
 mod mpeg;
 
 pub(crate) use self::av1::Av1HeaderDecoder;
+pub use self::ffmpeg::FfmpegDecoder;
 pub use self::h264::{Concealment, H264Decoder};
 pub(crate) use self::h265::H265HeaderDecoder;
 pub use self::headers::HeaderDecoder;

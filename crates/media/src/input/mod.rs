@@ -20,6 +20,7 @@ pub use looped::Looped;
 pub(crate) use open::open_coded_bytes;
 pub use open::{bundled_clip, open, open_bytes, open_coded, open_coded_pipe, open_pipe, open_reference};
 pub use synthetic::{Synthetic, read_code};
+pub(crate) use y4m::Y4mSource;
 
 use crate::audio::AudioSource;
 use crate::{Error, FrameRate, Picture, PictureSize};

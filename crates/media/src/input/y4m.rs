@@ -13,7 +13,7 @@ pub(super) fn probe(prefix: &[u8]) -> bool {
 const MAX_LINE: usize = 1024;
 
 /// Reads 8-bit 4:2:0. An odd side loses its last row or column.
-pub(super) struct Y4mSource {
+pub(crate) struct Y4mSource {
     input: Input,
     name: String,
     /// Width and height in the file.
@@ -38,7 +38,7 @@ impl Y4mSource {
     }
 
     /// From a pipe, which is read once.
-    pub(super) fn from_pipe(pipe: Box<dyn Read + Send>, name: &str) -> Result<Self, Error> {
+    pub(crate) fn from_pipe(pipe: Box<dyn Read + Send>, name: &str) -> Result<Self, Error> {
         Self::new(Input::Pipe(pipe), name)
     }
 

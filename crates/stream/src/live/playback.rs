@@ -9,7 +9,7 @@ use crate::Error;
 use crate::sink::{Displayed, PictureScore, Playback, Played, ReferencePicture, Screen, Sink, video_codec};
 use seaway_control::StreamId;
 use seaway_media::audio::{BLOCK_SAMPLES, OpusDecoder, level};
-use seaway_media::decoder::MpegDecoder;
+use seaway_media::decoder::{FfmpegDecoder, MpegDecoder, VideoDecoder};
 use seaway_media::stamp::Stamp;
 use seaway_media::{Picture, PictureSize};
 use seaway_net::{Clock, Waker};
@@ -76,6 +76,8 @@ pub(super) struct Player {
     /// Stamps in pictures are read.
     pub(super) reads_stamps: bool,
     pub(super) delay: RelativeDelay,
+    /// Pictures are looked at: where ours does not decode a codec, FFmpeg does if it is installed.
+    pub(super) is_watched: bool,
     /// The sound of the present session, where it has some.
     pub(super) sound: Option<Sound>,
     /// How long after they could be shown the pictures of transport streams are shown.
@@ -217,11 +219,17 @@ impl Player {
     fn begin(&mut self, at: Timestamp, session: SessionDescription) -> Result<(), Error> {
         self.follow_format(&session);
         let codec = video_codec(&session.streams);
-        self.screen.iter_mut().for_each(|screen| screen.set_codec(codec));
+        let wants_other = self.is_watched && self.screen.is_some();
+        let other = if wants_other { FfmpegDecoder::open(codec) } else { None };
+        let other = other.map(|other| Box::new(other) as Box<dyn VideoDecoder>);
+        let is_decoded = codec.is_decoded() || other.is_some();
+        if let Some(screen) = &mut self.screen {
+            screen.set_codec(codec, other);
+        }
         self.sound = Sound::of(&session)?;
         self.sinks.iter_mut().for_each(|sink| sink.on_session(&session.streams));
         self.update(PlaybackUpdate::Event(at, ReceiveEvent::Session(ReceiverEvent::SessionStarted(session))));
-        if self.screen.is_some() && !codec.is_decoded() {
+        if self.screen.is_some() && !is_decoded {
             self.update(PlaybackUpdate::Event(at, ReceiveEvent::NotDecoded(codec)));
         }
         Ok(())
@@ -319,7 +327,10 @@ impl Player {
             Playback::Displayed { picture, size, captured } => {
                 self.display(frame, picture.as_ref(), Some(size), captured)?;
             }
-            Playback::Undecoded { size } => {
+            Playback::Undecoded { size, needs_key_frame } => {
+                if needs_key_frame {
+                    self.request_key_frame();
+                }
                 self.give(frame, None, Some(size), self.clock.now());
                 self.update(PlaybackUpdate::Undecoded(size));
             }

@@ -205,6 +205,7 @@ impl ReceiverBuilder {
         let Self {
             window, decoding, references, reads_stamps, stale_after, mut sinks, browser, latency, ..
         } = self;
+        let has_page = browser.is_some();
         if let Some(track) = browser {
             sinks.push(Box::new(TranscodedTrack::new(track, !window)));
         }
@@ -223,6 +224,7 @@ impl ReceiverBuilder {
             stale: stale_after.map(StaleDetector::new),
             reads_stamps,
             delay: RelativeDelay::default(),
+            is_watched: has_page || is_seen,
             sound: None,
             latency,
             programme: None,

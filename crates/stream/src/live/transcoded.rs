@@ -2,18 +2,20 @@
 
 use super::browser::BrowserTrack;
 use crate::Error;
-use crate::sink::{Displayed, Played, Sink, is_mpeg_video};
+use crate::sink::{Displayed, Played, Sink, is_mpeg_video, video_codec};
 use seaway_media::encoder::{Encoded, LiveEncoder, LiveEncoderConfig, VideoEncoder};
-use seaway_media::{FrameId, FrameRate};
+use seaway_media::{FrameId, FrameRate, VideoCodec};
 use seaway_session::{FrameData, StreamDescription};
 use seaway_units::{Bitrate, TimeDelta};
 
-/// Shows H.264 as it is, and codes the pictures of MPEG video anew, which browsers do not play.
+/// Shows H.264 as it is, and codes the pictures of other codecs anew, which browsers do not play or were not offered.
 #[derive(Debug)]
 pub(super) struct TranscodedTrack {
     track: BrowserTrack,
     /// The stream may be H.264.
     passes: bool,
+    /// The codec of the present session, unless it is MPEG video.
+    codec: VideoCodec,
     encoder: Option<LiveEncoder>,
     pictures: u64,
 }
@@ -23,8 +25,8 @@ impl TranscodedTrack {
     const RATE: Bitrate = Bitrate::from_mbps(2);
 
     /// Of any stream with `passes`, else of MPEG video alone.
-    pub(super) const fn new(track: BrowserTrack, passes: bool) -> Self {
-        Self { track, passes, encoder: None, pictures: 0 }
+    pub(super) fn new(track: BrowserTrack, passes: bool) -> Self {
+        Self { track, passes, codec: VideoCodec::H264, encoder: None, pictures: 0 }
     }
 
     fn encoder(&mut self) -> Result<&mut LiveEncoder, Error> {
@@ -38,13 +40,14 @@ impl TranscodedTrack {
 }
 
 impl Sink for TranscodedTrack {
-    /// The receiver always decodes MPEG video.
+    /// The receiver always decodes MPEG video, and other codecs where there is a page.
     fn needs_pictures(&self) -> bool {
         false
     }
 
     fn on_session(&mut self, streams: &[StreamDescription]) {
         self.track.on_session(streams);
+        self.codec = video_codec(streams);
     }
 
     fn on_sound(&mut self, played: &Played<'_>) -> Result<(), Error> {
@@ -53,7 +56,7 @@ impl Sink for TranscodedTrack {
 
     fn on_frame(&mut self, displayed: &Displayed<'_>) -> Result<(), Error> {
         let is_mpeg = matches!(&displayed.frame.data, FrameData::Coded(data) if is_mpeg_video(data));
-        if self.passes && !is_mpeg {
+        if self.passes && !is_mpeg && self.codec == VideoCodec::H264 {
             return self.track.on_frame(displayed);
         }
         let Some(picture) = displayed.picture else { return Ok(()) };

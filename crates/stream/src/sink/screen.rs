@@ -33,10 +33,12 @@ pub enum Playback {
         /// When it was captured, where its reference is known.
         captured: Option<Timestamp>,
     },
-    /// A decoder could decode it, and there is none for its codec: it can be recorded.
+    /// A decoder could decode it, and there is none for its codec, or it has failed: it can be recorded.
     Undecoded {
         /// The size of its picture.
         size: PictureSize,
+        /// True if the decoder has failed, and begins anew with a key frame.
+        needs_key_frame: bool,
     },
     /// It is decoded, and its picture is displayed after later frames came.
     Delayed,
@@ -66,6 +68,8 @@ pub struct Screen {
     decoder: Box<dyn VideoDecoder>,
     /// Reads the headers of a codec that the decoder does not decode.
     headers: Option<Box<dyn VideoDecoder>>,
+    /// Decodes such a codec.
+    other: Option<Box<dyn VideoDecoder>>,
     /// Captured pictures that are not scored yet, oldest first.
     references: VecDeque<ReferencePicture>,
     displayed: Option<Picture>,
@@ -92,6 +96,7 @@ impl Screen {
         Self {
             decoder,
             headers: None,
+            other: None,
             references: VecDeque::new(),
             displayed: None,
             scaler: None,
@@ -105,9 +110,10 @@ impl Screen {
         self.decoder = decoder;
     }
 
-    /// What comes from now on is of this codec, at the start of a stream.
-    pub fn set_codec(&mut self, codec: VideoCodec) {
+    /// What comes from now on is of this codec, at the start of a stream; `other` decodes one that the decoder of the screen does not.
+    pub fn set_codec(&mut self, codec: VideoCodec, other: Option<Box<dyn VideoDecoder>>) {
         self.headers = (!codec.is_decoded()).then(|| codec.header_decoder());
+        self.other = other.filter(|_| self.headers.is_some());
     }
 
     /// A picture was captured. References come in order of capture.
@@ -142,11 +148,8 @@ impl Screen {
         let frame = ReceivedFrame { data, id: FrameId(self.frames), time: TimeDelta::ZERO, after_loss };
         self.frames += 1;
         if let Some(headers) = &mut self.headers {
-            return Ok(match headers.decode(&frame)? {
-                Decoded::Unseen(size) => Playback::Undecoded { size },
-                Decoded::Frozen(freeze) => Playback::Held { needs_key_frame: freeze != Freeze::Delayed },
-                Decoded::Picture(_) => Playback::Held { needs_key_frame: false },
-            });
+            let of_headers = headers.decode(&frame)?;
+            return Self::show_other(self.other.as_mut(), &frame, &of_headers);
         }
         match self.decoder.decode(&frame)? {
             Decoded::Picture(picture) => {
@@ -162,6 +165,33 @@ impl Screen {
             Decoded::Frozen(Freeze::Delayed) if has_slice(data) => Ok(Playback::Delayed),
             Decoded::Frozen(freeze) => Ok(Playback::Held { needs_key_frame: freeze != Freeze::Delayed }),
         }
+    }
+
+    /// Decodes a frame of another codec by `other`, of which the headers say whether it can be decoded.
+    fn show_other(
+        other: Option<&mut Box<dyn VideoDecoder>>,
+        frame: &ReceivedFrame<'_>,
+        of_headers: &Decoded,
+    ) -> Result<Playback, Error> {
+        let size = match *of_headers {
+            Decoded::Unseen(size) => Some(size),
+            // Parameter sets may come alone.
+            Decoded::Frozen(Freeze::Delayed) | Decoded::Picture(_) => None,
+            Decoded::Frozen(_) => return Ok(Playback::Held { needs_key_frame: true }),
+        };
+        let decoded = other.map(|other| other.decode(frame)).transpose()?;
+        Ok(match (decoded, size) {
+            (Some(Decoded::Picture(picture)), _) => {
+                let size = picture.size();
+                Playback::Displayed { picture: Some(picture), size, captured: None }
+            }
+            (_, None) => Playback::Held { needs_key_frame: false },
+            (Some(Decoded::Frozen(Freeze::Delayed)), Some(_)) => Playback::Delayed,
+            (Some(Decoded::Frozen(_)), Some(size)) => Playback::Undecoded { size, needs_key_frame: true },
+            (Some(Decoded::Unseen(_)) | None, Some(size)) => {
+                Playback::Undecoded { size, needs_key_frame: false }
+            }
+        })
     }
 
     /// Scores references captured more than `age` before `now`: their frames will not be displayed any more.
