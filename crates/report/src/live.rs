@@ -82,6 +82,8 @@ measured! {
         sound_packets: Option<u64> = "Sound packets", One, Higher,
         /// packets of sound that did not come in time, repair included
         sound_lost: Option<u64> = "Sound packets lost", One, Lower,
+        /// of those, packets that were made anew from the ones behind them (in-band FEC of Opus)
+        sound_recovered: Option<u64> = "Sound packets recovered", One, Neutral,
         /// from capture to display
         delay_ms: Option<f64> = "Delay", Milliseconds, Lower,
         /// from capture to display by the stamp in the picture, where the clocks of both hosts agree

@@ -50,6 +50,15 @@ impl Packet {
         u32::from(self.frame) * u32::from(self.frames)
     }
 
+    /// Whether `octets`, of which this was read, have the frame before them too, coded at a lower rate (LBRR, RFC 6716 section 4.2.4).
+    /// Only of packets of one frame of 20 ms it is known.
+    pub fn has_previous(&self, octets: &[u8]) -> bool {
+        let [toc, first, ..] = octets else { return false };
+        // SILK and hybrid have it; behind the flags of voice activity of each channel.
+        let is_one = matches!(toc >> 3, 1 | 5 | 9 | 13 | 15) && self.frames == 1 && toc & 3 == 0;
+        is_one && (first & 0x40 != 0 || self.stereo && first & 0x10 != 0)
+    }
+
     /// A packet as long as one with this first octet and one frame, whose frame was lost: a decoder conceals it
     /// (RFC 6716 section 3.2.1).
     pub const fn lost(toc: u8) -> [u8; 1] {
@@ -164,6 +173,18 @@ mod tests {
     }
 
     /// By RFC 6716 figures 2 to 6 and table 2.
+    #[test]
+    fn what_has_the_frame_before_it() {
+        let has_it = |octets: &[u8]| Packet::parse(octets).unwrap().has_previous(octets);
+        // SILK narrowband of 20 ms, mono: voice activity, then LBRR.
+        assert!(has_it(&[1 << 3, 0x40]) && has_it(&[1 << 3, 0xC0]) && !has_it(&[1 << 3, 0x80]));
+        // Hybrid fullband of 20 ms, stereo: the flags of the second channel are behind those of the first.
+        assert!(has_it(&[15 << 3 | 4, 0x10]) && !has_it(&[15 << 3, 0x10]) && has_it(&[15 << 3 | 4, 0x40]));
+        // CELT has none, of two frames and of 60 ms it is not known, and an empty frame has nothing.
+        assert!(!has_it(&[0xFC, 0xFF]) && !has_it(&[1 << 3 | 1, 0x40, 0x40]) && !has_it(&[3 << 3, 0x40]));
+        assert!(!has_it(&[1 << 3]));
+    }
+
     #[test]
     fn worked_octets() {
         // CELT fullband of 20 ms, stereo, one frame; what browsers send.

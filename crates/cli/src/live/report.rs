@@ -239,6 +239,9 @@ pub(crate) struct SoundReport {
     /// Those that did not come, and were not repaired in time.
     #[serde(skip_serializing_if = "Option::is_none")]
     lost: Option<u64>,
+    /// Of those, packets that were made anew from the ones behind them (in-band FEC of Opus).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recovered: Option<u64>,
     /// The level of the last 100 ms in dBFS, at the receiver where that is known; absent where it was silent.
     #[serde(skip_serializing_if = "Option::is_none")]
     level_dbfs: Option<f64>,
@@ -267,6 +270,7 @@ impl SoundReport {
             let audio = session.statistics.audio;
             if audio.displayed + audio.lost > 0 {
                 (report.played, report.lost) = (Some(audio.displayed), Some(audio.lost + audio.late));
+                report.recovered = Some(state.sound_recovered);
                 report.level_dbfs = state.sound_level.map(Decibels::get);
             }
         }

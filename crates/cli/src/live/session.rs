@@ -444,6 +444,7 @@ impl Session {
                 if sound.displayed + sound.lost > 0 {
                     sample.sound_packets = Some(sound.displayed);
                     sample.sound_lost = Some(sound.lost + sound.late);
+                    sample.sound_recovered = Some(state.sound_recovered).filter(|count| *count > 0);
                     sample.sound_level_dbfs = state.sound_level.map(Decibels::get);
                 }
             }

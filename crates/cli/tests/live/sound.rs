@@ -230,6 +230,48 @@ fn a_repeated_file_stays_in_step() {
     }
 }
 
+/// Without retransmission packets have the sound of those before them too, once the loss is known.
+#[test]
+fn lost_sound_is_recovered_from_the_packet_behind_it() {
+    if !has("ffmpeg", "-version") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let pitch = "(140*t-4.9*cos(8.2*t))*2*PI";
+    let harmonics: Vec<_> = (1..=6).map(|n| format!("sin({n}*{pitch})/{n}")).collect();
+    let voice = format!("0.18*({})*(0.55+0.45*sin(25*t))", harmonics.join("+"));
+    let mut command = Command::new("ffmpeg");
+    command.current_dir(folder.path()).args([
+        "-v",
+        "error",
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc2=size=320x180:rate=25",
+    ]);
+    command.args(["-f", "lavfi", "-i", &format!("aevalsrc='{voice}':s=48000"), "-t", "14"]);
+    command.args(["-c:v", "libx264", "-preset", "veryfast", "-c:a", "aac", "clip.mp4"]);
+    assert!(command.status().unwrap().success());
+    let port = free_port();
+    let lossy = "rate = \"4 Mbit/s\"\ndelay = \"25 ms\"\nloss = { kind = \"independent\", rate = 0.15 }\n\
+        queue = { kind = \"drop-tail\", packets = 100 }";
+    let (emulator, relay) = emulate(folder.path(), lossy, port);
+    let receiver = receive(folder.path(), port, &["-o", "got.mp4", "--json"]);
+    let url = format!("rtp://127.0.0.1:{relay}");
+    let options = ["--repair", "off", "--control", "fixed(rate=1 Mbit/s)"];
+    let sender = Live::start(seaway(folder.path(), &[&["send", "clip.mp4", &url], &options[..]].concat()));
+    let (status, _, notes) = sender.end();
+    assert!(status.success(), "{notes}");
+    let received: Value = serde_json::from_str(&receiver.finish()).unwrap();
+    check("session", &received);
+    emulator.finish();
+    let count = |name: &str| received["sound"][name].as_u64().unwrap();
+    let (played, lost, recovered) = (count("played"), count("lost"), count("recovered"));
+    assert!(played > 450 && lost > 40, "{played} {lost}");
+    // Two in a row are lost, and pauses have none.
+    assert!(recovered * 5 > lost * 2 && recovered <= lost, "{recovered} of {lost}");
+}
+
 #[test]
 fn what_is_left_out_is_reported() {
     if !has("ffmpeg", "-version") {

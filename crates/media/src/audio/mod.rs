@@ -5,11 +5,13 @@
 mod ffmpeg;
 mod opus;
 mod piped;
+mod recovery;
 mod tone;
 
 pub use ffmpeg::FfmpegAudio;
 pub use opus::{OpusDecoder, OpusEncoder};
 pub(crate) use piped::{PipedTrack, Tap};
+pub use recovery::{DecodedSound, SoundRecovery};
 pub use tone::TestTone;
 
 use crate::Error;

@@ -32,6 +32,7 @@ mod sender;
 mod sender_machine;
 mod server;
 mod sound;
+mod sound_loss;
 mod stamped;
 mod state;
 mod supply;

@@ -8,7 +8,7 @@ use super::state::DelayParts;
 use crate::Error;
 use crate::sink::{Displayed, PictureScore, Playback, Played, ReferencePicture, Screen, Sink, video_codec};
 use seaway_control::StreamId;
-use seaway_media::audio::{BLOCK_SAMPLES, OpusDecoder, level};
+use seaway_media::audio::{BLOCK_SAMPLES, BLOCK_TIME, SoundRecovery, level};
 use seaway_media::decoder::{FfmpegDecoder, MpegDecoder, VideoDecoder};
 use seaway_media::stamp::Stamp;
 use seaway_media::{Picture, PictureSize};
@@ -32,6 +32,8 @@ pub(super) enum PlaybackUpdate {
     Scored(PictureScore),
     /// The level of the sound; `None` is silence.
     SoundLevel(Option<Decibels>),
+    /// A lost packet of sound was made anew.
+    SoundRecovered,
     Event(Timestamp, ReceiveEvent),
     Snapshot(Box<ReceiverSnapshot>),
 }
@@ -102,7 +104,7 @@ pub(super) struct RelativeDelay {
 pub(super) struct Sound {
     /// Its streams, of which the first is played.
     streams: Vec<StreamId>,
-    decoder: OpusDecoder,
+    recovery: SoundRecovery,
     measured: Vec<i16>,
 }
 
@@ -116,13 +118,22 @@ impl Sound {
         if streams.is_empty() {
             return Ok(None);
         }
-        Ok(Some(Self { streams, decoder: OpusDecoder::new()?, measured: Vec::new() }))
+        Ok(Some(Self { streams, recovery: SoundRecovery::new()?, measured: Vec::new() }))
+    }
+
+    /// Listens to a frame; gives the one before it, where that was lost and this one has it too.
+    fn take(&mut self, frame: &ReceivedFrame) -> Option<ReceivedFrame> {
+        let FrameData::Coded(packet) = &frame.data else { return None };
+        let decoded = self.recovery.take(frame.timestamp, packet);
+        self.measured.extend_from_slice(&decoded.samples);
+        let data = FrameData::Coded(decoded.lost?.into());
+        let timestamp = frame.timestamp.wrapping_sub(BLOCK_SAMPLES as u32);
+        let captured = frame.captured.map(|captured| captured - BLOCK_TIME);
+        Some(ReceivedFrame { timestamp, captured, data, ..frame.clone() })
     }
 
     /// The level of the last 100 ms, once they are whole. What is no Opus is silence.
-    fn measure(&mut self, frame: &ReceivedFrame) -> Option<Option<Decibels>> {
-        let FrameData::Coded(packet) = &frame.data else { return None };
-        self.measured.extend_from_slice(self.decoder.decode(packet).unwrap_or_default());
+    fn level(&mut self) -> Option<Option<Decibels>> {
         (self.measured.len() >= Self::LEVEL).then(|| level(&std::mem::take(&mut self.measured)))
     }
 }
@@ -291,13 +302,21 @@ impl Player {
         if self.sound.as_ref().is_none_or(|sound| sound.streams.first() != Some(&frame.stream)) {
             return;
         }
+        if let Some(lost) = self.sound.as_mut().and_then(|sound| sound.take(frame)) {
+            self.give_sound(at, &lost);
+            self.update(PlaybackUpdate::SoundRecovered);
+        }
+        self.give_sound(at, frame);
+        if let Some(level) = self.sound.as_mut().and_then(Sound::level) {
+            self.update(PlaybackUpdate::SoundLevel(level));
+        }
+    }
+
+    fn give_sound(&mut self, at: Timestamp, frame: &ReceivedFrame) {
         let played = Played { at, frame };
         let mut failures = Vec::new();
         self.sinks.retain_mut(|sink| sink.on_sound(&played).map_err(|error| failures.push(error)).is_ok());
         self.report_failures(at, failures);
-        if let Some(level) = self.sound.as_mut().and_then(|sound| sound.measure(frame)) {
-            self.update(PlaybackUpdate::SoundLevel(level));
-        }
     }
 
     fn report_failures(&self, at: Timestamp, failures: Vec<Error>) {

@@ -393,6 +393,7 @@ impl Receiver {
                 Ok(PlaybackUpdate::Displayed(frame)) => self.state.on_displayed(&frame),
                 Ok(PlaybackUpdate::Undecoded(size)) => self.state.on_undecoded(size),
                 Ok(PlaybackUpdate::SoundLevel(level)) => self.state.sound_level = level,
+                Ok(PlaybackUpdate::SoundRecovered) => self.state.sound_recovered += 1,
                 Ok(PlaybackUpdate::Scored(score)) => self.state.on_score(score),
                 Ok(PlaybackUpdate::Snapshot(snapshot)) => self.state.on_snapshot(snapshot),
                 Ok(PlaybackUpdate::Event(at, event)) => {

@@ -15,6 +15,7 @@ use super::runtime::{RunningRuntime, Runtime};
 use super::sender_machine::{EncoderControls, SenderCommand, SenderMachine, SenderUpdate};
 use super::server::{self, MediaServer, Publication};
 use super::sound::{self, SoundCapture};
+use super::sound_loss::SoundLoss;
 use super::stamped::since_1970;
 use super::state::SenderState;
 use super::supply::SupplyMeter;
@@ -506,11 +507,15 @@ impl SenderBuilder {
             None => Box::new(Direct::new()),
         };
         let has_sound = config.streams.len() > usize::from(SOUND.0);
+        // A media server does not request lost sound.
+        let is_repaired_sound = resource.is_none() && config.repair.is_some();
+        let sound_loss = has_sound.then(|| SoundLoss::new(is_repaired_sound, *latency));
         let session = session::Sender::new(now, config, policy)?;
         let media_clock = Some(session.media_clock(StreamId(0)));
         let SessionQueues { commands, updates } = queues;
         let machine = SenderMachine::new(now, session, channel, control_address, breaker, commands, updates)
-            .with_sockets(socket_count);
+            .with_sockets(socket_count)
+            .with_sound(sound_loss);
         let machine = if has_lanes { machine.with_lanes(self.via.len()) } else { machine };
         let controls = machine.controls();
         runtime.add(machine, sockets)?;

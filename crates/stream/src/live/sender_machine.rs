@@ -3,6 +3,7 @@
 use super::channel::Channel;
 use super::event::SendEvent;
 use super::machine::RejectCounters;
+use super::sound_loss::SoundLoss;
 use crate::source::{FrameControls, PacketOverhead, SourceStatus};
 use seaway_control::{ControlSpec, Gauge, StreamId, Subflow};
 use seaway_net::webrtc::ServerState;
@@ -15,7 +16,7 @@ use seaway_session::{
 };
 use seaway_units::{Bitrate, DataSize, Decibels, Ecn, TimeDelta, Timestamp};
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 
 /// A command from another thread.
@@ -89,6 +90,8 @@ pub(super) struct EncoderControls {
     skip: AtomicBool,
     key_frame: AtomicBool,
     connected: AtomicBool,
+    /// Of the sound, in percent.
+    loss: AtomicU8,
 }
 
 impl EncoderControls {
@@ -105,6 +108,11 @@ impl EncoderControls {
     pub(super) fn set(&self, share: Bitrate, skip: bool) {
         self.share.store(share.as_bps(), Ordering::Relaxed);
         self.skip.store(skip, Ordering::Relaxed);
+    }
+
+    /// So much of the sound will be missing, in percent.
+    pub(super) fn sound_loss(&self) -> u8 {
+        self.loss.load(Ordering::Relaxed)
     }
 
     /// Whether frames can leave, or could once.
@@ -165,6 +173,8 @@ pub(super) struct SenderMachine {
     commands: mpsc::Receiver<SenderCommand>,
     updates: mpsc::Sender<SenderUpdate>,
     controls: Arc<EncoderControls>,
+    /// Where there is sound.
+    sound_loss: Option<SoundLoss>,
     next_snapshot: Timestamp,
     rejected: RejectCounters,
 }
@@ -199,11 +209,17 @@ impl SenderMachine {
             commands,
             updates,
             controls,
+            sound_loss: None,
             next_snapshot: now,
             rejected,
         };
         machine.after_input(now);
         machine
+    }
+
+    /// Its sound is protected by what of it would be missing.
+    pub(super) fn with_sound(self, loss: Option<SoundLoss>) -> Self {
+        Self { sound_loss: loss, ..self }
     }
 
     /// Each subflow leaves by a socket of its own, of the first `socket_count`.
@@ -375,7 +391,10 @@ impl SenderMachine {
                 self.source_rate = Some(rate);
                 self.apply_limits(now);
             }
-            SenderCommand::Latency(latency) => self.sender.on_latency(latency),
+            SenderCommand::Latency(latency) => {
+                self.sender.on_latency(latency);
+                self.sound_loss.iter_mut().for_each(|loss| loss.set_latency(latency));
+            }
             SenderCommand::Control(control) => {
                 let event = match self.sender.on_control(now, control.clone()) {
                     Ok(()) => SendEvent::ControlChanged(control),
@@ -434,6 +453,9 @@ impl Machine for SenderMachine {
             self.next_snapshot = next_snapshot(self.next_snapshot, now);
             let snapshot = Box::new(self.snapshot(now));
             self.follow_breaker(now, &snapshot.statistics);
+            if let Some(loss) = &mut self.sound_loss {
+                self.controls.loss.store(loss.expected(now, &snapshot.statistics), Ordering::Relaxed);
+            }
             self.update(SenderUpdate::Snapshot(snapshot));
         }
         self.after_input(now);

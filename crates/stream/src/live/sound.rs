@@ -114,6 +114,7 @@ impl SoundCapture {
     }
 
     fn send(&mut self, captured: Timestamp, block: &Block, measured: &mut Vec<i16>) -> Result<(), Error> {
+        self.encoder.set_expected_loss(self.input.controls.sound_loss())?;
         let packet = Bytes::copy_from_slice(self.encoder.encode(block)?);
         // What a decoder gives for this packet was captured so much earlier.
         let captured = captured - self.encoder.delay();

@@ -149,6 +149,8 @@ pub struct ReceiverState {
     pub size: Option<PictureSize>,
     /// The level of the sound over the last 100 ms, as it is played; `None` for silence, and where there is no sound.
     pub sound_level: Option<Decibels>,
+    /// Lost packets of sound that the packets behind them had too.
+    pub sound_recovered: u64,
     /// Freezes that ended.
     pub freezes: u64,
     /// Their total duration.
