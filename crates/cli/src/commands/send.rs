@@ -77,6 +77,13 @@ pub(crate) struct Arguments {
     /// `test:…+tone` always
     #[arg(help_heading = "Source", long)]
     no_audio: bool,
+    /// Send this sound with a camera, --encoder or any other input: a shell command that writes 16-bit PCM of two channels at 48 kHz to its
+    /// standard output, such as 'arecord -f S16_LE -r 48000 -c 2 -t raw'
+    #[arg(help_heading = "Source", long, value_name = "COMMAND", conflicts_with_all = ["no_audio", "sdp", "shape"])]
+    sound: Option<String>,
+    /// Play the sound of --sound so much later than it comes, such as '80 ms': cameras and encoders take longer than microphones
+    #[arg(help_heading = "Source", long, value_name = "TIME", requires = "sound")]
+    sound_delay: Option<TimeDelta>,
     #[command(flatten)]
     sizes: SizesOption,
     /// Write a stamp with a counter and the time of day into the upper right corner of each picture (docs/stamp.md)
@@ -184,6 +191,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         .policy(plan.policy.clone())
         .stripe(arguments.stripe.into())
         .sound(sound.into_source())
+        .sound_delay(arguments.sound_delay.unwrap_or(TimeDelta::ZERO))
         .sockets(arguments.sockets)
         .via(arguments.via.clone())
         .network(options.network.sockets())
@@ -311,6 +319,7 @@ impl Plan {
         let RateRange { min, max } = arguments.rate.unwrap_or(if is_window { RateRange::ALL } else { usual });
         let start = arguments.start.unwrap_or(Bitrate::from_kbps(300)).max(min).min(max);
         let repair = arguments.repair.repair()?;
+        arguments.check_sound()?;
         if matches!(arguments.destination, Destination::Transport(_)) {
             let max = transport_output::rate(arguments.rate, arguments.copy);
             let limits = Limits { min: Bitrate::ZERO, start: max, max };
@@ -393,14 +402,27 @@ impl Plan {
 impl Arguments {
     /// The sound that is sent with `input`.
     fn sound(&self, input: &mut Input) -> Sound {
+        if let Some(command) = &self.sound {
+            return Sound::of_command(command);
+        }
         let why = match input {
             _ if self.no_audio => "--no-audio",
-            Input::External(..) => "--encoder has no sound",
+            Input::External(..) => "--encoder has no sound of its own: --sound gives it",
             Input::Shaped(_) => return Sound::None,
             _ if self.sdp.is_some() => "--sdp describes the pictures alone",
             _ => return Sound::open(&self.input, input),
         };
         Sound::LeftOut(why.into())
+    }
+
+    fn check_sound(&self) -> Result<(), Failure> {
+        const MOST: TimeDelta = TimeDelta::from_secs(2);
+        match self.sound_delay {
+            Some(delay) if delay < TimeDelta::ZERO || delay > MOST => {
+                Err(Failure::input(&format!("--sound-delay {delay}: expected 0 s to {MOST}")))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The other end is a player of others, which cannot request a key frame.
@@ -466,6 +488,7 @@ impl Arguments {
             (self.start.is_some(), "--start"),
             (self.copy, "--copy"),
             (self.no_audio, "--no-audio"),
+            (self.sound.is_some(), "--sound"),
             (self.encoder.is_some(), "--encoder"),
             (self.sizes.is_given(), "--sizes"),
             (self.sockets, "--sockets"),

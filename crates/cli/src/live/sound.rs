@@ -2,7 +2,7 @@
 
 use super::input::Input;
 use crate::failure::note;
-use seaway_media::audio::{self, AudioSource};
+use seaway_media::audio::{self, AudioSource, CommandAudio};
 
 /// What is sent of an input's sound.
 #[derive(Debug)]
@@ -16,6 +16,14 @@ pub(crate) enum Sound {
 }
 
 impl Sound {
+    /// Starts a program that gives it.
+    pub(crate) fn of_command(command: &str) -> Self {
+        match CommandAudio::start(command) {
+            Ok(source) => Self::Sent(Box::new(source)),
+            Err(error) => Self::LeftOut(error.to_string()),
+        }
+    }
+
     /// Opens the sound of `input`, whose name is `name`.
     pub(crate) fn open(name: &str, input: &mut Input) -> Self {
         match input.take_sound().or_else(|| audio::open(name).transpose()) {

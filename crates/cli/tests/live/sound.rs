@@ -272,6 +272,35 @@ fn lost_sound_is_recovered_from_the_packet_behind_it() {
     assert!(recovered * 5 > lost * 2 && recovered <= lost, "{recovered} of {lost}");
 }
 
+/// Pictures by a pipe, as of a camera, and the sound of the same program by another command.
+#[test]
+fn the_sound_of_a_command_stays_with_live_pictures() {
+    if !has("ffmpeg", "-version") || !has("mkfifo", "--version") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    assert!(Command::new("mkfifo").arg(folder.path().join("sound")).status().unwrap().success());
+    let flash = "drawbox=color=white:t=fill:enable='lt(mod(t,1),0.08)'";
+    let pictures = format!("color=black:size=320x180:rate=25,{flash}");
+    let beep = "aevalsrc='0.5*sin(2*PI*1000*t)*lt(mod(t,1),0.1)':s=48000";
+    // It opens its outputs before it gives a picture, and the reader of the sound begins behind that.
+    let mut camera = Command::new("sh");
+    camera.current_dir(folder.path()).args(["-c", "exec 3<>sound; exec ffmpeg \"$@\"", "sh", "-y"]);
+    camera.args(["-v", "error", "-re", "-f", "lavfi", "-i", &pictures, "-re", "-f", "lavfi", "-i", beep]);
+    camera.args(["-t", "9", "-map", "0:v", "-pix_fmt", "yuv420p", "-f", "yuv4mpegpipe", "pipe:1"]);
+    camera.args(["-t", "9", "-map", "1:a", "-ac", "2", "-f", "s16le", "-flush_packets", "1", "sound"]);
+    let mut camera = camera.stdout(Stdio::piped()).spawn().unwrap();
+    let pipe = camera.stdout.take().unwrap();
+    let (sent, received, notes) =
+        through_loss_from(folder.path(), "-", Some(pipe.into()), &["--sound", "cat sound"]);
+    camera.wait().unwrap();
+    assert!(notes.contains("sound: PCM of a command, sent as Opus"), "{notes}");
+    let file = folder.path().join("got.mp4");
+    check_in_step(&flashes(&file), &beeps(&file), 5);
+    let count = |report: &Value, name: &str| report["sound"][name].as_u64().unwrap();
+    assert!(count(&sent, "sent") > 350 && count(&received, "played") > 300, "{sent} {received}");
+}
+
 #[test]
 fn what_is_left_out_is_reported() {
     if !has("ffmpeg", "-version") {

@@ -36,6 +36,7 @@ fn each_mistake_is_named() {
         (&["send", INPUT, "udp://127.0.0.1:5004", "--control", "gcc"], "--control"),
         (&["send", INPUT, "udp://127.0.0.1:5004", "--ttl", "4"], "--ttl"),
         (&["send", INPUT, to, "--ttl", "4"], "--ttl"),
+        (&["send", INPUT, to, "--sound", "true", "--sound-delay", "3 s"], "--sound-delay"),
         (&["recv", "udp://127.0.0.1:5004?key=abc"], "udp://host:port"),
         (&["recv", "udp://0.0.0.0:5004"], "--insecure"),
         (&["send", INPUT, to, "--rate", "1..2 Mfoo/s"], "Mbit/s"),

@@ -2,12 +2,14 @@
 //!
 //! A [`Block`] is 20 ms of sound, which is also what an Opus packet of ours carries.
 
+mod command;
 mod ffmpeg;
 mod opus;
 mod piped;
 mod recovery;
 mod tone;
 
+pub use command::CommandAudio;
 pub use ffmpeg::FfmpegAudio;
 pub use opus::{OpusDecoder, OpusEncoder};
 pub(crate) use piped::{PipedTrack, Tap};
@@ -39,6 +41,11 @@ pub trait AudioSource: fmt::Debug + Send {
 
     /// Where the sound comes from in a word: a codec, or `tone`.
     fn codec(&self) -> &str;
+
+    /// It comes as it is captured, and what is not read in time is lost or late.
+    fn is_live(&self) -> bool {
+        false
+    }
 
     /// Begins again with the first sample.
     ///

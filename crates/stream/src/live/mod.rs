@@ -17,6 +17,7 @@ mod feed;
 mod identity;
 mod input;
 mod lane_addresses;
+mod live_sound;
 mod machine;
 mod multiplexed;
 mod playback;

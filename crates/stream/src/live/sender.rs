@@ -91,6 +91,7 @@ pub struct SenderBuilder {
     pushback: bool,
     feed: Feed,
     sound: Option<Box<dyn AudioSource>>,
+    sound_delay: TimeDelta,
     sizes: LadderRule,
     stamp: bool,
     key_interval: Option<TimeDelta>,
@@ -126,6 +127,7 @@ impl SenderBuilder {
             pushback: true,
             feed: Feed::Application,
             sound: None,
+            sound_delay: TimeDelta::ZERO,
             sizes: LadderRule::LIVE,
             stamp: false,
             key_interval: None,
@@ -293,9 +295,24 @@ impl SenderBuilder {
         Self { sound: sound.into(), ..self }
     }
 
+    /// Sound that [is live](AudioSource::is_live) is played so much later than it comes: the pictures are coded elsewhere, or come from a
+    /// camera that takes longer than the microphone. Zero by default.
+    pub fn sound_delay(self, delay: TimeDelta) -> Self {
+        Self { sound_delay: delay, ..self }
+    }
+
+    /// Whether the sound is live.
+    fn has_live_sound(&self) -> bool {
+        self.sound.as_ref().is_some_and(|sound| sound.is_live())
+    }
+
     /// Whether sound is sent.
     fn has_sound(&self) -> bool {
-        let has_times = matches!(self.feed, Feed::Pictures { .. } | Feed::Coded { .. });
+        let has_times = match self.feed {
+            Feed::Pictures { .. } | Feed::Coded { .. } => true,
+            Feed::External { .. } => self.has_live_sound(),
+            Feed::Source(_) | Feed::Application => false,
+        };
         let is_understood = self.server.is_some() || !self.plain || self.key.is_some();
         self.sound.is_some() && has_times && !self.window && is_understood
     }
@@ -359,6 +376,8 @@ impl SenderBuilder {
             // The receiver of updates is here.
             let _ = send_updates.send(SenderUpdate::Event(runtime.clock().now(), SendEvent::SoundRefused));
         }
+        let is_live = self.has_live_sound();
+        let delay = self.sound_delay;
         let Self { feed, limits, sizes, stamp, latency, key_interval, preview, references, sound, .. } = self;
         let key_interval = key_interval.or(unrepaired);
         let cue = Cue::default();
@@ -374,7 +393,7 @@ impl SenderBuilder {
             let (encoder, input) = (OpusEncoder::new(sound::RATE)?, input.clone());
             let (cue, stop, updates) = (cue.clone(), stop.clone(), send_updates.clone());
             let preview = preview.clone();
-            SoundCapture { source, encoder, input, cue, stop, preview, updates }.start()?;
+            SoundCapture { source, encoder, delay, input, cue, stop, preview, updates }.start()?;
         }
         let capture = source.map(|source| Capture {
             source,
@@ -388,7 +407,8 @@ impl SenderBuilder {
             meter: meter.clone(),
             cue,
             has_times,
-            has_sound,
+            // Live sound has the time at which it comes, and so have the pictures.
+            has_sound: has_sound && !is_live,
             last: Timestamp::ZERO,
             encoding: Default::default(),
         });

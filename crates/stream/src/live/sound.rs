@@ -4,6 +4,7 @@ use super::browser::BrowserTrack;
 use super::cue::{Cue, Position};
 use super::event::SendEvent;
 use super::input::FrameInput;
+use super::live_sound::LiveSound;
 use super::sender_machine::SenderUpdate;
 use crate::Error;
 use bytes::Bytes;
@@ -34,6 +35,8 @@ pub(super) fn wire_rate(headers: DataSize) -> Bitrate {
 pub(super) struct SoundCapture {
     pub(super) source: Box<dyn AudioSource>,
     pub(super) encoder: OpusEncoder,
+    /// Where it comes live: the pictures take so much longer to come than the sound.
+    pub(super) delay: TimeDelta,
     pub(super) input: FrameInput,
     pub(super) cue: Cue,
     pub(super) stop: Arc<AtomicBool>,
@@ -55,7 +58,8 @@ impl SoundCapture {
     /// its input does not answer.
     pub(super) fn start(mut self) -> io::Result<()> {
         Builder::new().name("sound".into()).spawn(move || {
-            if let Err(error) = self.run() {
+            let outcome = if self.source.is_live() { self.run_live() } else { self.run() };
+            if let Err(error) = outcome {
                 let event = SenderUpdate::Event(self.input.now(), SendEvent::SoundFailed(error));
                 // The application may have dropped its handle.
                 let _ = self.updates.send(event);
@@ -92,6 +96,20 @@ impl SoundCapture {
                 self.send(position.began + reading.time, &block, &mut measured)?;
             }
             reading.time += BLOCK_TIME;
+        }
+        Ok(())
+    }
+
+    /// Sends what is captured, from the first picture on.
+    fn run_live(&mut self) -> Result<(), Error> {
+        let (mut block, mut measured): (Block, Vec<i16>) = ([0; 2 * BLOCK_SAMPLES], Vec::new());
+        let mut line = LiveSound::new();
+        while !self.is_over() && self.source.next_block(&mut block)? {
+            let captured = line.place(self.input.now());
+            let captured = captured.filter(|_| self.cue.position().is_some());
+            if let Some(captured) = captured {
+                self.send(captured + self.delay, &block, &mut measured)?;
+            }
         }
         Ok(())
     }
