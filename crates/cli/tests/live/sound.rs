@@ -301,6 +301,30 @@ fn the_sound_of_a_command_stays_with_live_pictures() {
     assert!(count(&sent, "sent") > 350 && count(&received, "played") > 300, "{sent} {received}");
 }
 
+/// An encoder of others with a camera of its own, and a microphone that fails in the end: the pictures go on.
+#[test]
+fn the_sound_of_a_command_goes_with_an_encoder() {
+    if !has("ffmpeg", "-version") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let camera = "ffmpeg -v error -re -f lavfi -i testsrc2=size=320x180:rate=25 -c:v libx264 -preset ultrafast \
+        -tune zerolatency -g 25 -b:v 200k -maxrate 200k -bufsize 50k -f h264 -";
+    let microphone = "ffmpeg -v error -re -f lavfi -i sine=frequency=440:sample_rate=48000 -t 6 -ac 2 -f s16le \
+        -flush_packets 1 -; exit 3";
+    let options = ["--encoder", camera, "--sound", microphone, "--sound-delay", "40 ms", "--duration", "9 s"];
+    let (sent, received, notes) = through_loss(folder.path(), "none", &options);
+    assert!(
+        notes.contains("the sound has ended, the pictures go on: ") && notes.contains("exit status: 3"),
+        "{notes}"
+    );
+    let count = |report: &Value, name: &str| report["sound"][name].as_u64().unwrap();
+    let (left, played) = (count(&sent, "sent"), count(&received, "played"));
+    assert!((250..=305).contains(&left) && played + 25 >= left, "{left} {played}");
+    let tracks = track_durations(&folder.path().join("got.mp4"));
+    assert!(tracks.len() == 2 && tracks[0].1 > 6.0, "{tracks:?}");
+}
+
 #[test]
 fn what_is_left_out_is_reported() {
     if !has("ffmpeg", "-version") {
