@@ -68,7 +68,7 @@ impl Aggregator {
             config,
             early: EarlyFilter::new(),
             base: BaseDelay::new(BASE_BUCKET),
-            route: LongerRoute::new(),
+            route: LongerRoute::new(config.stands()),
             delays: RecentMin::new(),
             window: Window::new(),
             losses: LossHistory::new(),
@@ -83,25 +83,28 @@ impl Aggregator {
     /// A packet arrived now. One that comes after a higher number is discarded and stays a loss (RFC 8698
     /// section 5.1.2).
     pub(super) fn on_packet(&mut self, packet: &Observed) {
-        let raw = self.queueing(packet.at, packet.transit);
+        let raw = self.queueing(packet.at, packet);
         self.count(packet.at, raw, packet);
     }
 
     /// A packet that left at `packet.at` is known to have arrived by now. On the sender's clock it did so when
     /// its queueing delay had passed: the constant part of the way only shifts the window.
     pub(super) fn on_matched(&mut self, now: Timestamp, packet: &Observed) {
-        let raw = self.queueing(now, packet.transit);
+        let raw = self.queueing(now, packet);
         self.count((packet.at + raw).min(now), raw, packet);
     }
 
-    /// The delay above the base.
-    fn queueing(&mut self, now: Timestamp, transit: Transit) -> TimeDelta {
-        let transit = self.early.confirmed(transit);
+    /// The delay above the base. Overtaken packets say nothing of the route: they are of the one before.
+    fn queueing(&mut self, now: Timestamp, packet: &Observed) -> TimeDelta {
+        let transit = self.early.confirmed(packet.transit);
         let queueing = self.base.update(now, transit);
-        let Some(base) = self.base.get().and_then(|base| self.route.confirmed(now, transit, base)) else {
+        let in_order = self.next.is_none_or(|next| packet.sequence >= next);
+        let base = self.base.get().filter(|_| in_order);
+        let Some(base) = base.and_then(|base| self.route.confirmed(now, transit, base)) else {
             return queueing;
         };
-        self.forget_base();
+        self.base.reset();
+        self.early = EarlyFilter::new();
         self.base.update(now, base);
         self.base.update(now, transit)
     }
@@ -140,7 +143,7 @@ impl Aggregator {
     pub(super) const fn forget_base(&mut self) {
         self.base.reset();
         self.early = EarlyFilter::new();
-        self.route = LongerRoute::new();
+        self.route.reset();
     }
 
     /// The signal when the newest packet arrived: at the sender, what is younger is not known yet.

@@ -144,6 +144,11 @@ impl NadaConfig {
         Self { variant: Variant::Draft, side: Side::Sender, ecn: Ecn::NotEct, ..self }
     }
 
+    /// The queue that a flow lets stand at `RMAX`.
+    pub(super) const fn stands(&self) -> TimeDelta {
+        TimeDelta::from_micros((1e3 * self.priority * self.reference_delay) as i64)
+    }
+
     /// The variant's defaults for a flow.
     pub const fn new(variant: Variant, flow: FlowConfig) -> Self {
         let rfc = Self {

@@ -78,6 +78,24 @@ pub enum Disturbance {
     Number(u64),
 }
 
+impl Disturbance {
+    /// What a list of exceptions calls it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Episode(name, _) | Self::Change(name, ..) => name,
+            Self::Outage => "outage",
+            Self::Idle => "idle",
+            Self::Reports(Forgery::Rtt(_)) => "forged round-trip time",
+            Self::Reports(Forgery::Limit(_)) => "forged limit",
+            Self::Reports(Forgery::Worst) => "worst of everything",
+            Self::Reports(Forgery::Best) => "best of everything",
+            Self::ClockEpisode(_) => "clock ahead for a while",
+            Self::Clock(_) => "clock ahead",
+            Self::Number(_) => "number ahead",
+        }
+    }
+}
+
 /// What forged reports say.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Forgery {
