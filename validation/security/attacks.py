@@ -28,11 +28,13 @@ KEY = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"
 INPUT = "test:320x180@25"
 PAGE = os.sysconf("SC_PAGE_SIZE")
 FLOOD_RATE = 10_000
-# Sessions of either kind that run beside each other, for how many comparisons of how many seconds.
+# Sessions of either kind that run beside each other, how often they start anew, for how many comparisons of how many seconds each time.
 PAIRS = 4
-SLICES, SLICE = 24, 5
+STARTS, SLICES, SLICE = 6, 4, 3
+# Rates of coded pictures that are sent as they are, Mbit/s, and their sizes.
+CODED = {2: "640x360", 8: "1280x720", 20: "1280x720"}
 # How long a keyed session is sampled, and what is in the names of functions of its protection.
-SAMPLED_SECONDS = 60
+SAMPLED_SECONDS = 30
 PROTECTION = ("seaway_protect", "rtc_crypto", "] ring::", "ring_core", "aes", "gcm", "ghash", "curve25519", "sha2::", "snow::")
 
 
@@ -177,30 +179,56 @@ def floods(binary, seconds, folder):
 
 def cost(binary, folder):
     """The sender's CPU without protection and with it. Sessions of both kinds run at one time, so that both have the same machine, and each
-    slice of that time is one comparison."""
+    slice of that time is one comparison. They start anew several times: which of them wakes behind which other, and finds the caches as
+    that one left them, stays the same while they run."""
     pattern = lambda to, keyed: send(binary, to, "--control", "fixed(rate=2 Mbit/s)", keyed=keyed)
     yield from compared("a test pattern at 2 Mbit/s, no encoder in the thread", binary, pattern, ("media",))
-    yield from sampled(binary)
+    yield from sampled(binary, pattern)
     if not shutil.which("ffmpeg"):
         print("no ffmpeg: the cost of coded pictures is left out", file=sys.stderr)
         return
-    clip = folder / "clip.mp4"
-    source = ["-f", "lavfi", "-i", "testsrc2=s=1280x720:r=25", "-vf", "noise=alls=20:allf=t", "-t", str(SLICES * SLICE + 40)]
-    coder = ["-c:v", "libx264", "-preset", "ultrafast", "-tune", "zerolatency", "-b:v", "8M", "-maxrate", "8M", "-bufsize", "1M", "-g", "50"]
-    subprocess.run(["ffmpeg", "-v", "error", *source, *coder, str(clip)], check=True)
-    copied = lambda to, keyed: Live(
-        binary, "send", str(clip), f"rtp://127.0.0.1:{to}", "--copy", "--stats", "json", "--control", "fixed(rate=30 Mbit/s)", keyed=keyed
-    )
-    yield from compared("coded pictures sent as they are, 8 Mbit/s", binary, copied, ("media", None))
+    for rate, size in CODED.items():
+        clip = folder / f"clip{rate}.mp4"
+        source = ["-f", "lavfi", "-i", f"testsrc2=s={size}:r=25", "-vf", "noise=alls=20:allf=t", "-t", str(max(SLICES * SLICE, SAMPLED_SECONDS) + 40)]
+        coder = ["-c:v", "libx264", "-preset", "ultrafast", "-tune", "zerolatency", "-b:v", f"{rate}M", "-maxrate", f"{rate}M", "-bufsize", f"{rate * 125}k", "-g", "50"]
+        subprocess.run(["ffmpeg", "-v", "error", *source, *coder, str(clip)], check=True)
+        copied = lambda to, keyed: Live(
+            binary, "send", str(clip), f"rtp://127.0.0.1:{to}", "--copy", "--stats", "json",
+            "--rate", f"0.15..{rate * 4}Mbit/s", "--control", f"fixed(rate={rate * 4} Mbit/s)", keyed=keyed,
+        )  # fmt: skip
+        yield from compared(f"coded pictures sent as they are, {rate} Mbit/s", binary, copied, ("media", None), rate * 0.8e6)
+        yield from sampled(binary, copied)
 
 
-def compared(what, binary, start, threads):
-    """`PAIRS` sessions of either kind beside each other. `None` among the threads is the whole process."""
+def compared(what, binary, start, threads, least=0):
+    """`PAIRS` sessions of either kind beside each other, `STARTS` times. `None` among the threads is the whole process. A sender that
+    leaves pictures out measures nothing: it sends `least` bit/s."""
+    slices, pictures, rate = {thread: [] for thread in threads}, 0, 0
+    for _ in range(STARTS):
+        more, more_pictures, rate = beside(binary, start, threads)
+        pictures += more_pictures
+        for thread in threads:
+            slices[thread] += more[thread]
+        if rate < least:
+            sys.exit(f"{what}: a sender sends {rate / 1e6:.1f} Mbit/s")
+    for thread in threads:
+        low, middle, high = (part - 1 for part in statistics.quantiles([keyed / plain for plain, keyed in slices[thread]], n=4))
+        plain, keyed = (sum(side) for side in zip(*slices[thread]))
+        extra = keyed / plain - 1
+        seen = f"{keyed / pictures * 1e6:.0f} µs a picture ({extra:+.1%}); median of {len(slices[thread])} slices {middle:+.1%}, quartiles {low:+.1%} and {high:+.1%}"
+        whose = "media thread" if thread else "whole process"
+        yield f"{what} ({rate / 1e6:.1f} Mbit/s of packets), {whose}", "plain", f"{plain / pictures * 1e6:.0f} µs a picture", "printed", True
+        yield "", "keyed", seen, "at most 5 % more", extra <= 0.05
+
+
+def beside(binary, start, threads):
+    """Seconds of CPU of plain and of keyed senders in each slice, the pictures of either kind, and the rate of one sender."""
     live = []
     for pair in range(PAIRS):
         for keyed in (False, True) if pair % 2 == 0 else (True, False):
             at = port()
             live.append((keyed, receive(binary, at, keyed=keyed), start(at, keyed)))
+            time.sleep(random.uniform(0, 0.04))
     for _, receiver, _ in live:
         receiver.wait_for(lambda line: (line.get("frames_displayed") or 0) > 25)
 
@@ -217,27 +245,22 @@ def compared(what, binary, start, threads):
         time.sleep(SLICE)
         marks.append({thread: used(thread) for thread in threads})
     pictures = captured() - pictures
+    rate = statistics.mean(sender.latest("sent_bps") for _, _, sender in live)
     for _, receiver, sender in live:
         sender.end()
         receiver.end()
-    for thread in threads:
-        slices = [[end - begin for begin, end in zip(one[thread], other[thread])] for one, other in zip(marks, marks[1:])]
-        low, middle, high = (part - 1 for part in statistics.quantiles([keyed / plain for plain, keyed in slices], n=4))
-        plain, keyed = (sum(side) for side in zip(*slices))
-        extra = keyed / plain - 1
-        seen = f"{keyed / pictures * 1e6:.0f} µs a picture ({extra:+.1%}); median of {SLICES} slices {middle:+.1%}, quartiles {low:+.1%} and {high:+.1%}"
-        yield f"{what}, {'media thread' if thread else 'whole process'}", "plain", f"{plain / pictures * 1e6:.0f} µs a picture", "printed", True
-        yield "", "keyed", seen, "at most 5 % more", extra <= 0.05
+    parts = {thread: [[end - begin for begin, end in zip(one[thread], other[thread])] for one, other in zip(marks, marks[1:])] for thread in threads}
+    return parts, pictures, rate
 
 
-def sampled(binary):
+def sampled(binary, start):
     """Where the keyed media thread spends its CPU, by the samples of `perf`: a part of one run, which a busy machine disturbs less than
     the difference of two."""
     if not shutil.which("perf"):
         print("no perf: the samples are left out", file=sys.stderr)
         return
     at = port()
-    receiver, sender = receive(binary, at), send(binary, at, "--control", "fixed(rate=2 Mbit/s)")
+    receiver, sender = receive(binary, at), start(at, True)
     receiver.wait_for(lambda line: (line.get("frames_displayed") or 0) > 25)
     tasks = pathlib.Path(f"/proc/{sender.child.pid}/task").iterdir()
     thread = next(task.name for task in tasks if (task / "comm").read_text().strip() == "media")
