@@ -162,7 +162,10 @@ mod tests {
         assert_eq!(bytes, [1, 2, 0xFF, 0xFE, 0]);
         let wire = List::<u16>::on_wire(&bytes);
         assert_eq!(wire, memory);
+        assert_ne!(wire, List::from(&values[..1]));
+        assert_eq!(format!("{wire:?}"), "[258, 65534]");
         assert_eq!((wire.len(), wire.buffer_len(), wire.get(1), wire.get(2)), (2, 4, Some(0xFFFE), None));
+        assert_eq!((wire.is_empty(), List::<u16>::default().is_empty()), (false, true));
         assert_eq!(wire.get(usize::MAX), None);
         assert_eq!(wire.iter().len(), 2);
     }

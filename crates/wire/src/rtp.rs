@@ -234,6 +234,17 @@ mod tests {
     }
 
     #[test]
+    fn another_version_is_refused() {
+        let mut bytes = [0; 12];
+        for version in [0, 1, 3] {
+            bytes[0] = version << 6;
+            let seen = u64::from(version);
+            let expected = Error::Invalid { field: "RTP version", offset: 0, seen, expected: "2" };
+            assert_eq!(Packet::parse(&bytes), Err(expected));
+        }
+    }
+
+    #[test]
     fn what_does_not_fit_is_refused() {
         let mut buffer = [0; 100];
         let sources = [0; 16];

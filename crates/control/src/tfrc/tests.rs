@@ -166,6 +166,50 @@ fn nofeedback_timer_with_losses() {
     }
 }
 
+/// RFC 5348 and RFC 3448 section 4.4, worked: s = 1000, R = 0.1, p = 0.01, X = min(112332, 2 X_recv); recover_rate is 40000. An idle
+/// sender keeps its rate where it received less; a busy one does not.
+#[test]
+fn nofeedback_timer_of_an_idle_sender_with_losses() {
+    for (profile, is_idle, received, expected) in [
+        (Profile::Rfc5348, true, 39_000, 78_000.0),
+        (Profile::Rfc5348, true, 40_000, 40_000.0),
+        (Profile::Rfc5348, true, 50_000, 50_000.0),
+        (Profile::Rfc5348, false, 39_000, 39_000.0),
+        (Profile::Rfc5348, true, 200_000, 56_166.0),
+        (Profile::Rfc3448, true, 39_000, 78_000.0),
+        (Profile::Rfc3448, true, 40_000, 40_000.0),
+        (Profile::Rfc3448, false, 39_000, 39_000.0),
+        (Profile::Rfc3448, true, 200_000, 56_166.0),
+    ] {
+        let mut tfrc = answered(Config { profile, ..config() });
+        for now in [200, 350, 500] {
+            tfrc.on_sent(at(now - 100), &packet(1, 1000));
+            report(&mut tfrc, now, 0.01, received);
+        }
+        let due = tfrc.poll_timeout().unwrap();
+        if !is_idle {
+            tfrc.on_sent(due, &packet(1, 1000));
+        }
+        tfrc.handle_timeout(due);
+        assert!((rate(&tfrc) - expected).abs() < 0.5, "{profile:?}, {received}, {is_idle}: {}", rate(&tfrc));
+    }
+}
+
+/// The same before a loss: below twice recover_rate an idle sender keeps its rate.
+#[test]
+fn nofeedback_timer_of_an_idle_sender_without_losses() {
+    for (received, before, after) in [(40_000, 80_000.0, 40_000.0), (39_000, 78_000.0, 78_000.0)] {
+        let mut tfrc = answered(config());
+        tfrc.on_sent(at(100), &packet(1, 1000));
+        report(&mut tfrc, 200, 0.0, received);
+        tfrc.on_sent(at(250), &packet(1, 1000));
+        report(&mut tfrc, 350, 0.0, received);
+        assert_eq!(rate(&tfrc), before);
+        tfrc.handle_timeout(tfrc.poll_timeout().unwrap());
+        assert_eq!(rate(&tfrc), after);
+    }
+}
+
 /// RFC 5348 section 4.4: an idle sender keeps what it may begin again with.
 #[test]
 fn idle_sender_is_not_punished_below_the_initial_rate() {
