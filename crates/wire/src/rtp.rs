@@ -230,6 +230,9 @@ mod tests {
             bytes[14] = count;
             assert_eq!(Packet::parse(&bytes).is_ok(), good, "{count}");
         }
+        let expected = "1 to the octets after the header";
+        let beyond = Error::Invalid { field: "RTP padding count", offset: 14, seen: 255, expected };
+        assert_eq!(Packet::parse(&bytes), Err(beyond));
         assert!(Packet::parse(&bytes[..12]).is_err());
     }
 

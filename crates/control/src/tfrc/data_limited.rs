@@ -70,6 +70,19 @@ mod tests {
         assert!(!test.on_feedback(at(400), at(300), 0.1));
     }
 
+    /// The round-trip time is (T_old, T_new], and what lies in two of them counts in both.
+    #[test]
+    fn the_round_trip_time_begins_behind_its_start() {
+        let mut test = DataLimited::default();
+        test.not_limited(at(0));
+        assert!(test.on_feedback(at(200), at(100), 0.1), "0 ms is T_old");
+        let mut test = DataLimited::default();
+        test.not_limited(at(50));
+        assert!(!test.on_feedback(at(100), at(60), 0.1));
+        assert!(!test.on_feedback(at(160), at(120), 0.1), "50 ms is behind 20 ms");
+        assert!(test.on_feedback(at(200), at(150), 0.1), "and is 50 ms");
+    }
+
     #[test]
     fn silent_from_the_start_is_limited() {
         assert!(DataLimited::default().on_feedback(at(0), at(0), 0.1));

@@ -210,6 +210,19 @@ fn nofeedback_timer_of_an_idle_sender_without_losses() {
     }
 }
 
+/// Before a round-trip time is known an idle sender has no rate to begin again with: it keeps what it has, and the timer stops.
+#[test]
+fn idle_sender_before_any_feedback_waits() {
+    let mut tfrc = Tfrc::new(config(), 1);
+    tfrc.on_sent(at(0), &packet(0, 1000));
+    for timeout in [Some(at(6000)), None] {
+        tfrc.handle_timeout(tfrc.poll_timeout().unwrap());
+        assert_eq!((rate(&tfrc), tfrc.poll_timeout()), (500.0, timeout));
+    }
+    let causes: Vec<_> = std::iter::from_fn(|| tfrc.poll_decision()).map(|decision| decision.cause).collect();
+    assert_eq!(causes, ["nofeedback timer"]);
+}
+
 /// RFC 5348 section 4.4: an idle sender keeps what it may begin again with.
 #[test]
 fn idle_sender_is_not_punished_below_the_initial_rate() {

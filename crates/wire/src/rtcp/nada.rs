@@ -92,4 +92,18 @@ mod tests {
         NadaReport { congestion: TimeDelta::from_secs(-1), ..report }.emit(&mut buffer).unwrap();
         assert_eq!(buffer[16..18], [0, 0]);
     }
+
+    #[test]
+    fn congestion_is_rounded_to_tenths_of_a_millisecond() {
+        let mut buffer = [0; 24];
+        for (micros, written) in [(25_649, 25_600), (25_650, 25_700), (49, 0), (50, 100)] {
+            let congestion = TimeDelta::from_micros(micros);
+            let receive_rate = Bitrate::from_mbps(1);
+            let report =
+                NadaReport { sender_ssrc: 1, media_ssrc: 2, ramp_up: true, congestion, receive_rate };
+            report.emit(&mut buffer).unwrap();
+            let parsed = NadaReport::parse(Packet::parse(&buffer).unwrap().0).unwrap();
+            assert_eq!(parsed.congestion, TimeDelta::from_micros(written));
+        }
+    }
 }

@@ -113,4 +113,14 @@ mod tests {
         bytes[16] = 1;
         assert!(Remb::parse(Packet::parse(&bytes).unwrap().0).is_err(), "one stream announced, none there");
     }
+
+    #[test]
+    fn another_identifier_and_a_short_packet_are_refused() {
+        let other = *b"\x8F\xCE\0\x04\0\0\0\x01\0\0\0\0RAMB\0\0\0\0";
+        let expected = "the letters REMB";
+        let error = Error::Invalid { field: KIND.name, offset: 12, seen: 0x5241_4D42, expected };
+        assert_eq!(Remb::parse(Packet::parse(&other).unwrap().0), Err(error));
+        let short = *b"\x8F\xCE\0\x03\0\0\0\x01\0\0\0\0REMB";
+        assert!(Remb::parse(Packet::parse(&short).unwrap().0).is_err());
+    }
 }
