@@ -24,6 +24,11 @@ GROUPS = {
     "replay": ["crates/protect/src/replay.rs", "crates/protect/src/srtp/source.rs", "crates/protect/src/handshake/budget.rs"],
     "steady_clock": ["crates/session/src/feedback/steady_clock.rs"],
     "receive_limit": ["crates/control/src/tfrc/receive_limit.rs"],
+    "nofeedback": ["crates/control/src/tfrc/nofeedback.rs", "crates/control/src/tfrc/data_limited.rs"],
+    "fields": [
+        *(f"crates/wire/src/{file}.rs" for file in ("bytes", "list", "rtp")),
+        *(f"crates/wire/src/rtcp/{file}.rs" for file in ("feedback", "nack", "remb", "tfrc", "nada", "reception")),
+    ],
 }
 WHOLE = ["session", "tfrc", "queue", "wire", "protect"]
 

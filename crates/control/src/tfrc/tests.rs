@@ -174,11 +174,13 @@ fn nofeedback_timer_of_an_idle_sender_with_losses() {
         (Profile::Rfc5348, true, 39_000, 78_000.0),
         (Profile::Rfc5348, true, 40_000, 40_000.0),
         (Profile::Rfc5348, true, 50_000, 50_000.0),
+        (Profile::Rfc5348, true, 80_000, 56_166.0),
         (Profile::Rfc5348, false, 39_000, 39_000.0),
         (Profile::Rfc5348, true, 200_000, 56_166.0),
         (Profile::Rfc3448, true, 39_000, 78_000.0),
         (Profile::Rfc3448, true, 40_000, 40_000.0),
         (Profile::Rfc3448, false, 39_000, 39_000.0),
+        (Profile::Rfc3448, true, 80_000, 56_166.0),
         (Profile::Rfc3448, true, 200_000, 56_166.0),
     ] {
         let mut tfrc = answered(Config { profile, ..config() });
@@ -195,11 +197,16 @@ fn nofeedback_timer_of_an_idle_sender_with_losses() {
     }
 }
 
-/// The same before a loss: below twice recover_rate an idle sender keeps its rate.
+/// The same before a loss: below twice recover_rate an idle sender keeps its rate, and else it is halved.
 #[test]
 fn nofeedback_timer_of_an_idle_sender_without_losses() {
-    for (received, before, after) in [(40_000, 80_000.0, 40_000.0), (39_000, 78_000.0, 78_000.0)] {
-        let mut tfrc = answered(config());
+    for (profile, received, before, after) in [
+        (Profile::Rfc5348, 40_000, 80_000.0, 40_000.0),
+        (Profile::Rfc5348, 39_000, 78_000.0, 78_000.0),
+        // It began with a packet each round-trip time, and doubled twice.
+        (Profile::Rfc3448, 100_000, 40_000.0, 20_000.0),
+    ] {
+        let mut tfrc = answered(Config { profile, ..config() });
         tfrc.on_sent(at(100), &packet(1, 1000));
         report(&mut tfrc, 200, 0.0, received);
         tfrc.on_sent(at(250), &packet(1, 1000));
