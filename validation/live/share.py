@@ -2,8 +2,8 @@
 """`seaway send` beside one TCP of the kernel, and the same two flows in the simulator.
 
 Sender and iperf3 in one network namespace, receivers in another; between them `seaway emulate`, or a veth pair with the kernel's TBF.
-Noise is sent, which the encoder codes at any rate. Rates are what arrives from SKIP seconds on, by the counters of the receivers;
-shares are of half of what both have. Needs root, iperf3, iproute2, FFmpeg, the kernel's reno, cubic and bbr, and seaway (or $SEAWAY).
+The bundled clip is sent, of which the encoder makes up to 8 Mbit/s. Rates are what arrives from SKIP seconds on, by the counters of the receivers;
+shares are of half of what both have. Needs root, iperf3, iproute2, the kernel's reno, cubic and bbr, and seaway (or $SEAWAY).
 A run whose lateness passed its bound is void.
 """
 
@@ -16,12 +16,14 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "emulate"))
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "validation/emulate"))
 from compare import SEAWAY, sh
 from share import Namespaces, iperf, link
 
 RATE, QUEUE = 4, 100
 SKIP, SECONDS = 20, 60
+CLIP = str(ROOT / "assets/bigbuckbunny_720p.mp4")
 NEAR, FAR, PORT = "10.98.0.1", "10.98.0.2", 5004
 SIMULATED = {"reno": "sack", "cubic": "cubic", "bbr": "bbr"}
 
@@ -56,15 +58,15 @@ def received(host):
     return {row.split()[0]: int(row.split()[1]) for row in rows if not row.startswith("#")}
 
 
-def live(network, algorithm, clip):
+def live(network, algorithm, folder):
     """Mbit/s of datagrams of ours and of the TCP."""
     near, far = network.hosts
     media = []
     try:
         command = iperf(network.hosts, algorithm, 5201, SECONDS - SKIP, SKIP)
         common = ["--insecure", "--duration", f"{SECONDS + 6} s", "--json"]
-        receive = [SEAWAY, "recv", f"rtp://{FAR}:{PORT}", "-o", f"{clip}.mp4", *common]
-        send = [SEAWAY, "send", clip, f"rtp://{FAR}:{PORT}", "--repeat", "--rate", "0.15..8Mbit/s", *common]
+        receive = [SEAWAY, "recv", f"rtp://{FAR}:{PORT}", "-o", f"{folder}/{algorithm}.mp4", *common]
+        send = [SEAWAY, "send", CLIP, f"rtp://{FAR}:{PORT}", "--repeat", "--rate", "0.15..8Mbit/s", *common]
         for host, arguments in ((far, receive), (near, send)):
             media.append(subprocess.Popen(["ip", "netns", "exec", host, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True))
             time.sleep(1)
@@ -106,12 +108,9 @@ def main():
     print(f"{RATE} Mbit/s, {QUEUE} ms of queue, {SECONDS} s of which {SKIP} s do not count.\n")
     print("| link | TCP | our share, live | simulated |\n| --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as folder:
-        clip = f"{folder}/noise.y4m"
-        noise = "nullsrc=s=320x192:r=25,geq=lum='random(1)*255':cb='random(2)*255':cr='random(3)*255'"
-        sh(f'ffmpeg -v error -f lavfi -i "{noise}" -t 4 -pix_fmt yuv420p {clip}')
         for name, way, network in (("`seaway emulate`, 25 ms each way", 25, lambda: Namespaces(link(RATE, QUEUE))), ("TBF, no delay", 0, Tbf)):
             for algorithm in SIMULATED:
-                row = [name, algorithm, share(live(network(), algorithm, clip)), share(simulated(algorithm, way))]
+                row = [name, algorithm, share(live(network(), algorithm, folder)), share(simulated(algorithm, way))]
                 print(f"| {' | '.join(row)} |", flush=True)
 
 
