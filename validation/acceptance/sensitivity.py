@@ -101,9 +101,10 @@ LOOPS = [
     ("10 jitter", "loops.rs", "self.jitter.update(t);", "if !OFF { self.jitter.update(t); }"),
     ("11 volatility", "jitter.rs", "((sum / count - 0.055) / 0.02).clamp(0.0, 1.0)", "0.0"),
     ("12 base kept true", "loops.rs", "t - self.last_empty > 5.0", "false"),
-    ("13 others in the queue", "loops.rs", "self.competing.find(&seen, self.config.packet)", "None"),
+    ("13 others in the queue", "loops.rs", "self.competing.finds_others(&seen, self.config.packet)", "false"),
     ("13 drain tests", "competing.rs", "self.drained >= 2", "false"),
     ("14 L4S", "loops.rs", "self.marked == 0.0 || self.config", "OFF || self.marked == 0.0 || self.config"),
+    ("15 another route", "loops.rs", "self.route.update(&seen)", "None"),
 ]
 
 TUNED = "crate::seaway::tuned"
