@@ -51,6 +51,10 @@ pub trait RateController: fmt::Debug + Send + Sync {
     fn least_used(&self) -> f64 {
         0.75
     }
+    /// True while flows of others keep the queue: it does not drain where our encoders slow down.
+    fn is_competing(&self) -> bool {
+        false
+    }
     /// What `subflow` may send: the target, where nothing else is said.
     fn allowance(&self, _subflow: Subflow) -> Allowance {
         Allowance::paced(self.target().rate)

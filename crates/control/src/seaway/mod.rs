@@ -204,10 +204,6 @@ impl Seaway {
         matches!(self.mode, Mode::Start(_))
     }
 
-    fn is_competing(&self) -> bool {
-        matches!(self.mode, Mode::Competing)
-    }
-
     fn on_packet(&mut self, now: Timestamp, t: f64, report: &PacketReport) {
         let id = report.packet.id.0;
         self.history.on_report(id);
@@ -421,6 +417,10 @@ impl RateController for Seaway {
             window: Some(DataSize::from_bytes(window as u64)),
             ..Allowance::paced(Bitrate::from_bps_f64(rate))
         }
+    }
+
+    fn is_competing(&self) -> bool {
+        matches!(self.mode, Mode::Competing)
     }
 
     fn least_used(&self) -> f64 {

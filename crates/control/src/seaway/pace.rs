@@ -6,6 +6,7 @@ use super::config::{
 };
 use super::groups::Pattern;
 use super::{Mode, Outage, Seaway, config};
+use crate::controller::RateController;
 
 impl Seaway {
     /// Jitter that the target queue leaves room for. A cell's swings are no jitter, and what reordering shows is not

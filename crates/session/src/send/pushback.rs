@@ -44,6 +44,8 @@ pub(super) struct PathState {
     pub(super) base: TimeDelta,
     /// The last round-trip time.
     pub(super) last: TimeDelta,
+    /// Flows of others keep its queue.
+    pub(super) is_shared: bool,
 }
 
 impl Pushback {
@@ -70,7 +72,7 @@ impl Pushback {
         range: RateRange,
     ) -> Option<Decision> {
         let RateRange { min, max: target } = range;
-        let PathState { flight, base, last } = path;
+        let PathState { flight, base, last, is_shared } = path;
         let tolerated = self.tolerated?;
         let base = self.base_of_path(now, base, last);
         self.delivered += delivered;
@@ -89,7 +91,10 @@ impl Pushback {
             self.queue = self.queue.max(drained - base);
         }
         let before = self.bound;
-        self.bound = if self.queue > tolerated {
+        self.bound = if is_shared {
+            // Others take what our encoders leave, and the queue stays. By what then arrives they would be held back ever more.
+            None
+        } else if self.queue > tolerated {
             // Where nothing arrives a bound of zero would stop sending, and with it all reports, for ever.
             Some(rate.mul_f64(DRAIN).max(min))
         } else {
@@ -97,7 +102,11 @@ impl Pushback {
         };
         (before.is_some() != self.bound.is_some()).then(|| Decision {
             at: now,
-            cause: if before.is_none() { "network queue" } else { "network queue drained" },
+            cause: match (before, is_shared) {
+                (None, _) => "network queue",
+                (Some(_), false) => "network queue drained",
+                (Some(_), true) => "network queue of others",
+            },
             signal: Gauge::new("estimated_queue_delay", self.queue.as_millis_f64(), "ms"),
             threshold: tolerated.as_millis_f64(),
             before: before.unwrap_or(target),
@@ -155,7 +164,7 @@ mod tests {
         let mut step = |millis, arrived_bytes, flight| {
             let last = base + TimeDelta::from_millis(if flight == 50_000 { 110 } else { 90 });
             let flight = DataSize::from_bytes(flight);
-            let path = PathState { flight, base, last };
+            let path = PathState { flight, base, last, is_shared: false };
             let change = pushback.on_feedback(at(millis), DataSize::from_bytes(arrived_bytes), path, range);
             let share = Share { media: target, repair: Bitrate::ZERO };
             (
@@ -184,6 +193,7 @@ mod tests {
                 flight: DataSize::from_bytes(2_000),
                 base: TimeDelta::from_millis(40),
                 last: TimeDelta::from_millis(rtt),
+                is_shared: false,
             };
             let share = Share { media: range.max, repair: Bitrate::ZERO };
             pushback.on_feedback(at(millis), DataSize::from_bytes(12_500), path, range);
@@ -201,12 +211,33 @@ mod tests {
         assert!(run(200..206, 240) < range.max);
     }
 
+    /// Others fill the queue, and what arrives of ours falls with what we send.
+    #[test]
+    fn a_queue_of_others_holds_no_encoder_back() {
+        let mut pushback = Pushback::new(Some(TimeDelta::from_millis(150)));
+        let range = RateRange { min: Bitrate::from_kbps(150), max: Bitrate::from_mbps(4) };
+        let mut media = range.max;
+        let mut step = |millis: u64, is_shared| {
+            let (base, last) = (TimeDelta::from_millis(50), TimeDelta::from_millis(250));
+            let delivered = DataSize::from_bytes(media.as_bps() / 80);
+            let path = PathState { flight: DataSize::from_bytes(media.as_bps() / 32), base, last, is_shared };
+            let change = pushback.on_feedback(at(millis), delivered, path, range);
+            let share = Share { media: range.max, repair: Bitrate::ZERO };
+            media = pushback.apply(share, range.max).media;
+            (change.map(|change| change.cause), media)
+        };
+        let starved = (0..20).map(|round| step(round * 100, false).1).last();
+        assert!(starved < Some(Bitrate::from_mbps(1)), "each round a tenth less: {starved:?}");
+        assert_eq!(step(2_000, true), (Some("network queue of others"), range.max));
+        assert_eq!(step(2_100, true), (None, range.max));
+    }
+
     #[test]
     fn where_nothing_arrives_encoders_keep_the_least_rate() {
         let mut pushback = Pushback::new(Some(TimeDelta::from_millis(150)));
         let range = RateRange { min: Bitrate::from_kbps(150), max: Bitrate::from_mbps(4) };
         let base = TimeDelta::from_millis(50);
-        let path = PathState { flight: DataSize::from_bytes(5_000), base, last: base * 10 };
+        let path = PathState { flight: DataSize::from_bytes(5_000), base, last: base * 10, is_shared: false };
         pushback.on_feedback(at(0), DataSize::ZERO, path, range);
         assert!(pushback.on_feedback(at(100), DataSize::ZERO, path, range).is_some());
         let share = Share { media: range.max, repair: Bitrate::ZERO };

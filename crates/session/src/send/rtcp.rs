@@ -380,7 +380,8 @@ impl Sender {
         let (Some(base), Some(last)) = (round_trip.minimum(), round_trip.last()) else { return };
         let target = self.target().rate;
         let range = RateRange { min: self.config.limits.min.min(target), max: target };
-        let path = PathState { flight: self.feedback.history.flight(), base, last };
+        let is_shared = self.controller.is_competing();
+        let path = PathState { flight: self.feedback.history.flight(), base, last, is_shared };
         if let Some(decision) = self.pushback.on_feedback(now, delivered, path, range) {
             self.statistics.decisions += 1;
             self.events.push(SenderEvent::Decision(decision));
