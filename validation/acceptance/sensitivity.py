@@ -80,7 +80,7 @@ UNNAMED = [
     ("jitter, pairs within 6 ms", "jitter.rs", "pair.gap >= 0.006", "0.006"),
     ("jitter, a third", "jitter.rs", "self.percentile() / 3.0", "3.0"),
     ("volatility, 0.055", "jitter.rs", "(sum / count - 0.055) / 0.02", "0.055"),
-    ("interleaving, 3.5 standard errors", "competing.rs", "self.auc - 0.5 > 3.5 * self.deviation", "3.5"),
+    ("interleaving, 3.5 standard errors", "others.rs", "self.auc - 0.5 > 3.5 * self.deviation", "3.5"),
     ("drain test, 0.6", "competing.rs", "fall > 0.6 * (1.0 - Self::DRAIN)", "0.6"),
 ]
 
@@ -101,7 +101,7 @@ LOOPS = [
     ("10 jitter", "loops.rs", "self.jitter.update(t);", "if !OFF { self.jitter.update(t); }"),
     ("11 volatility", "jitter.rs", "((sum / count - 0.055) / 0.02).clamp(0.0, 1.0)", "0.0"),
     ("12 base kept true", "loops.rs", "t - self.last_empty > 5.0", "false"),
-    ("13 others in the queue", "loops.rs", "self.competing.finds_others(&seen, self.config.packet)", "false"),
+    ("13 others in the queue", "loops.rs", "self.competing.others.are_found(&seen, self.config.packet)", "false"),
     ("13 drain tests", "competing.rs", "self.drained >= 2", "false"),
     ("14 L4S", "loops.rs", "self.marked == 0.0 || self.config", "OFF || self.marked == 0.0 || self.config"),
     ("15 another route", "loops.rs", "self.route.update(&seen)", "None"),

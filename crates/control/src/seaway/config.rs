@@ -76,3 +76,5 @@ pub(super) const UNTOLERATED_JITTER: f64 = 0.000_93;
 pub(super) const MOST_TOLERANCE: f64 = 0.045;
 /// The same where packets are lost at the longest delays: these are of a queue.
 pub(super) const TOLERANCE_OF_OVERFLOWS: f64 = 0.005;
+/// The same where foreign packets come between ours: each of them changes the delay.
+pub(super) const TOLERANCE_OF_OTHERS: f64 = 0.004;

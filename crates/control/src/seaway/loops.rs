@@ -121,8 +121,8 @@ impl Seaway {
         self.test_loss(now, t);
         self.test_route(now, t);
         let seen = self.observed(t);
-        if self.competing.finds_others(&seen, self.config.packet) {
-            let auc = Gauge::new("interleaving", self.competing.interleaving.auc, "");
+        if self.competing.others.are_found(&seen, self.config.packet) {
+            let auc = Gauge::new("interleaving", self.competing.others.interleaving.auc, "");
             self.change(now, Reason::new("foreign packets between ours", auc, 0.68), |this| {
                 this.mode = Mode::Competing;
                 this.competing.enter(&seen, this.config.packet);
@@ -266,6 +266,7 @@ impl Seaway {
             received: self.received,
             arrival_rate: self.arrived.rate(t, 0.5),
             jitter: self.jitter.get(),
+            reordered: self.delay.reordered(),
         }
     }
 

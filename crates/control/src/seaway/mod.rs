@@ -12,6 +12,7 @@ mod jitter;
 mod loops;
 mod loss;
 mod minimum;
+mod others;
 mod pace;
 mod rate;
 mod route;
@@ -265,7 +266,7 @@ impl Seaway {
             if !self.drain.is_after_fall(t) {
                 self.jitter.on_pair(t, &pair);
             }
-            self.competing.interleaving.on_pair(t, &pair, self.loss);
+            self.competing.others.interleaving.on_pair(t, &pair, self.loss);
             self.route.on_pair(&pair, arrival.size);
             if let Mode::Start(start) = &mut self.mode {
                 start.on_pair(&pair);
@@ -455,7 +456,7 @@ impl RateController for Seaway {
         visit(Gauge::new("reordered", self.delay.reordered(), ""));
         visit(Gauge::new("loss", self.loss, ""));
         visit(Gauge::new("channel_loss", self.loss_test.channel, ""));
-        visit(Gauge::new("interleaving", self.competing.interleaving.auc, ""));
+        visit(Gauge::new("interleaving", self.competing.others.interleaving.auc, ""));
         visit(Gauge::new("window", self.competing.window_packets(), "packets"));
         visit(Gauge::new("rtt", self.round_trip.smoothed * 1e3, "ms"));
         visit(Gauge::new("least_rtt", self.round_trip.least * 1e3, "ms"));

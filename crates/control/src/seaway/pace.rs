@@ -1,8 +1,8 @@
 //! The allowance: pacing rate, window and grouping.
 
 use super::config::{
-    DRAIN_RATE, FALL, MOST_TOLERANCE, QUEUE_TIME, RISE, TEST_RATE, TOLERANCE_GAIN, TOLERANCE_OF_OVERFLOWS,
-    UNTOLERATED_JITTER,
+    DRAIN_RATE, FALL, MOST_TOLERANCE, QUEUE_TIME, RISE, TEST_RATE, TOLERANCE_GAIN, TOLERANCE_OF_OTHERS,
+    TOLERANCE_OF_OVERFLOWS, UNTOLERATED_JITTER,
 };
 use super::groups::Pattern;
 use super::{Mode, Outage, Seaway, config};
@@ -12,8 +12,10 @@ impl Seaway {
     /// Jitter that the target queue leaves room for. A cell's swings are no jitter, and what reordering shows is not
     /// worth a queue where many packets leave within the delay filter's span.
     pub(super) fn tolerance(&self) -> f64 {
-        let is_queue = self.overflow.is_on(self.updated.unwrap_or(0.0));
+        let t = self.updated.unwrap_or(0.0);
+        let is_queue = self.overflow.is_on(t);
         let most = if is_queue { TOLERANCE_OF_OVERFLOWS } else { MOST_TOLERANCE };
+        let most = if self.competing.others.were_seen(t) { most.min(TOLERANCE_OF_OTHERS) } else { most };
         let jitter = (TOLERANCE_GAIN * (self.jitter.raw() - UNTOLERATED_JITTER).max(0.0)).min(most);
         jitter * (1.0 - self.volatility.degree()) * (1.0 - 0.7 * self.reordering())
     }
@@ -84,7 +86,7 @@ impl Seaway {
 
     pub(super) fn pattern(&self, t: f64) -> Pattern {
         let packet_time = |rate: f64| self.config.packet * 8.0 / rate;
-        if self.is_competing() || self.competing.is_suspicious(t) || self.route.is_suspicious() {
+        if self.is_competing() || self.competing.others.are_suspected(t) || self.route.is_suspicious() {
             Pattern::Random(if packet_time(self.pace(t)) > 0.012 { 2 } else { 3 })
         } else if self.is_starting() {
             Pattern::Train

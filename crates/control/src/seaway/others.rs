@@ -1,0 +1,273 @@
+//! Are there flows of others in the queue? Foreign packets come between ours, in a queue that stands above what we want.
+
+use super::competing::Observed;
+use super::delay::Pair;
+use std::collections::VecDeque;
+
+/// Distinguishes a shared queue from our own: a foreign packet comes between our groups, and hardly ever inside a group that
+/// left back to back. Arrival gaps inside groups and between them are compared (Mann–Whitney).
+#[derive(Debug, Clone)]
+pub(super) struct Interleaving {
+    /// When, the gap, and whether it is inside a group.
+    gaps: VecDeque<(f64, f32, bool)>,
+    computed: f64,
+    /// The probability that a gap inside a group is the shorter one.
+    pub(super) auc: f64,
+    deviation: f64,
+    inside: usize,
+    between: usize,
+    /// The rate at which our groups are served, bit/s.
+    pub(super) service_rate: f64,
+}
+
+impl Interleaving {
+    /// A packet that waited less was not in a queue; less still where a queue drops early.
+    const LEAST_WAIT: f64 = 0.012;
+    const LEAST_WAIT_OF_AQM: f64 = 0.003;
+    const SPAN: f64 = 4.0;
+    const GAPS: usize = 240;
+    const UPDATE: f64 = 0.2;
+    const FEWEST: usize = 4;
+    /// Of the service rate that packets must arrive at to have been served one by one.
+    const LEAST_SHARE: f64 = 0.2;
+    /// Gaps that differ by less are equal.
+    const TIE: f64 = 0.05;
+
+    const fn new() -> Self {
+        Self {
+            gaps: VecDeque::new(),
+            computed: 0.0,
+            auc: 0.5,
+            deviation: 1.0,
+            inside: 0,
+            between: 0,
+            service_rate: 0.0,
+        }
+    }
+
+    pub(super) fn on_pair(&mut self, t: f64, pair: &Pair, loss: f64) {
+        if pair.wait > if loss > 0.002 { Self::LEAST_WAIT_OF_AQM } else { Self::LEAST_WAIT } {
+            self.gaps.push_back((t, pair.spacing as f32, pair.grouped && pair.is_back_to_back()));
+            if self.gaps.len() > Self::GAPS {
+                self.gaps.pop_front();
+            }
+        }
+    }
+
+    pub(super) fn compute(&mut self, t: f64, packet: f64) {
+        if t < self.computed + Self::UPDATE {
+            return;
+        }
+        self.computed = t;
+        while self.gaps.front().is_some_and(|(at, ..)| t - at > Self::SPAN) {
+            self.gaps.pop_front();
+        }
+        let gaps =
+            |inside: bool| self.gaps.iter().filter(move |gap| gap.2 == inside).map(|gap| f64::from(gap.1));
+        (self.inside, self.between) = (gaps(true).count(), gaps(false).count());
+        if self.inside < Self::FEWEST || self.between < Self::FEWEST {
+            (self.auc, self.deviation) = (0.5, 1.0);
+            return;
+        }
+        let wins: f64 =
+            gaps(true).map(|inside| gaps(false).map(|other| shorter(inside, other)).sum::<f64>()).sum();
+        let (a, b) = (self.inside as f64, self.between as f64);
+        self.auc = wins / (a * b);
+        self.deviation = ((a + b + 1.0) / (12.0 * a * b)).sqrt();
+        let quartile = lower_quartile(gaps(true));
+        self.service_rate = packet * 8.0 / quartile.max(packet * 8.0 / 1e9).max(1e-5);
+    }
+
+    fn finds_others(&self) -> bool {
+        self.auc > 0.68 && self.auc - 0.5 > 3.5 * self.deviation
+    }
+
+    /// Whether gaps show who is served. Packets that come in one aggregate, as on Wi-Fi and from a cell, have none: they
+    /// seem to be served many times faster than they arrive.
+    pub(super) fn is_conclusive(&self, arrival_rate: f64) -> bool {
+        arrival_rate > Self::LEAST_SHARE * self.service_rate
+    }
+
+    pub(super) fn finds_none(&self, arrival_rate: f64) -> bool {
+        self.auc < 0.62 && self.inside >= 16 && self.between >= 16 && self.is_conclusive(arrival_rate)
+    }
+}
+
+/// 1 if the gap inside a group is the shorter one, a half if they are equal.
+fn shorter(inside: f64, other: f64) -> f64 {
+    if (inside - other).abs() <= Interleaving::TIE * inside.max(other) {
+        0.5
+    } else {
+        f64::from(inside < other)
+    }
+}
+
+fn lower_quartile(gaps: impl Iterator<Item = f64>) -> f64 {
+    let mut values = [f64::INFINITY; Interleaving::GAPS];
+    let mut count = 0;
+    for (slot, gap) in values.iter_mut().zip(gaps) {
+        *slot = gap;
+        count += 1;
+    }
+    *values[..count].select_nth_unstable_by(count / 4, f64::total_cmp).1
+}
+
+/// What speaks for others in the queue while it is ours as far as we know.
+#[derive(Debug, Clone)]
+pub(super) struct Others {
+    pub(super) interleaving: Interleaving,
+    /// Since when packets wait for longer than the threshold.
+    waits_since: Option<f64>,
+    /// When foreign packets were last seen between ours.
+    seen: f64,
+    /// Since when the queue is above what a flow of our kind may want, begun again where it fell to half of its highest, and its
+    /// highest since.
+    standing: Option<(f64, f64)>,
+    /// For how long gaps and a high queue spoke for others, s, with forgetting, and when they were last looked at.
+    evidence: f64,
+    looked: f64,
+}
+
+impl Others {
+    /// Standing queue in which others are suspected.
+    const THRESHOLD: f64 = 0.015;
+    /// A queue is suspicious after so long, s.
+    const SUSPICIOUS: f64 = 0.3;
+    /// Who saw foreign packets knows for so long that the queue is shared, s.
+    const SHARED: f64 = 4.0;
+    /// A queue is too high for flows of our kind alone above so many times what we want of it; one that stands so much higher proves
+    /// others within a second, and one of a height between after [`PROOF`](Self::PROOF).
+    const HIGH: f64 = 1.4;
+    const HIGHER: f64 = 1.6;
+    const HIGHEST: f64 = 2.2;
+    /// Evidence that proves others, s, and the time in which it is forgotten, s.
+    const PROOF: f64 = 3.0;
+    const MEMORY: f64 = 40.0;
+
+    pub(super) const fn new() -> Self {
+        Self {
+            interleaving: Interleaving::new(),
+            waits_since: None,
+            seen: f64::NEG_INFINITY,
+            standing: None,
+            evidence: 0.0,
+            looked: f64::INFINITY,
+        }
+    }
+
+    /// The queue stands for long enough that groups are sent to find out whose it is.
+    pub(super) fn are_suspected(&self, t: f64) -> bool {
+        self.waits_since.is_some_and(|since| t - since > Self::SUSPICIOUS)
+    }
+
+    /// Foreign packets were seen in the queue, of flows that may yield as we do. Delay changes by each of them, which is no jitter.
+    pub(super) fn were_seen(&self, t: f64) -> bool {
+        t - self.seen < Self::SHARED
+    }
+
+    /// The queue is a new one. Others of the old one may come back: that is remembered.
+    pub(super) fn forget_queue(&mut self) {
+        (self.waits_since, self.standing) = (None, None);
+    }
+
+    /// Others keep the queue higher than flows of our kind would.
+    pub(super) fn are_found(&mut self, seen: &Observed, packet: f64) -> bool {
+        let passed = (seen.t - self.looked).clamp(0.0, 0.1);
+        self.looked = seen.t;
+        self.evidence *= libm::exp(-passed / Self::MEMORY);
+        if seen.queue <= Self::THRESHOLD {
+            self.forget_queue();
+            return false;
+        }
+        if seen.queue > Self::THRESHOLD + (Self::jitters(seen) * seen.jitter).min(0.030) {
+            self.waits_since.get_or_insert(seen.t);
+        } else {
+            self.waits_since = None;
+        }
+        self.interleaving.compute(seen.t, packet);
+        let finds_others = self.interleaving.finds_others();
+        if finds_others {
+            self.seen = seen.t;
+        }
+        let times = seen.queue / seen.target_queue.max(1e-6);
+        if seen.queue <= Self::THRESHOLD + (4.0 * seen.jitter).min(0.030) || times <= Self::HIGH {
+            self.standing = None;
+            return false;
+        }
+        let is_long = self.stands(seen) && times > Self::HIGHEST;
+        if finds_others && times > Self::HIGHER {
+            self.evidence = (self.evidence + passed).min(2.0 * Self::PROOF);
+        }
+        finds_others && (is_long || self.evidence > Self::PROOF)
+    }
+
+    /// The queue is suspicious above the threshold and so many times the jitter: by what looks like jitter foreign packets are looked for,
+    /// unless packets overtake each other, which is jitter.
+    fn jitters(seen: &Observed) -> f64 {
+        if seen.reordered > 0.01 { 4.0 } else { 0.25 }
+    }
+
+    /// The queue has stood for some round trips. A cell's swings fall to half.
+    fn stands(&mut self, seen: &Observed) -> bool {
+        let (since, highest) = self.standing.get_or_insert((seen.t, seen.queue));
+        if seen.queue < *highest / 2.0 {
+            (*since, *highest) = (seen.t, seen.queue);
+        }
+        *highest = highest.max(seen.queue);
+        seen.t - *since > (6.0 * seen.loop_delay).max(1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fifty gaps inside groups and between them, all of `gap`.
+    fn alike(gap: f64) -> Interleaving {
+        let mut gaps = Interleaving::new();
+        let pair = |grouped| Pair { spacing: gap, gap: 0.0, step: 0.0, wait: 0.05, grouped };
+        for step in 0..100 {
+            gaps.on_pair(f64::from(step) * 0.01, &pair(step % 2 == 0), 0.0);
+        }
+        gaps.compute(1.0, 1200.0);
+        gaps
+    }
+
+    /// Gaps of 10 Mbit/s at a rate of 9.5 show that no other flow is served. The gaps of an aggregate show nothing.
+    #[test]
+    fn an_aggregate_does_not_prove_that_we_are_alone() {
+        assert!(alike(0.00096).finds_none(9.5e6));
+        assert!(!alike(0.000_001).finds_none(9.5e6));
+    }
+
+    /// After how long in a queue of so many times what we want others are found, when foreign packets come between ours.
+    fn found_after(times: f64, foreign: bool) -> Option<f64> {
+        let mut others = Others::new();
+        let steps = (0..1000).map(|step| f64::from(step) * 0.02);
+        steps.into_iter().find(|&t| {
+            for index in 0..4 {
+                let grouped = index % 2 == 0;
+                let spacing = if foreign && !grouped { 0.004 } else { 0.001 };
+                others.interleaving.on_pair(
+                    t,
+                    &Pair { spacing, gap: 0.0, step: 0.0, wait: 0.05, grouped },
+                    0.0,
+                );
+            }
+            let seen = Observed { t, queue: times * 0.020, target_queue: 0.020, ..Observed::example() };
+            others.are_found(&seen, 1200.0)
+        })
+    }
+
+    /// A high queue of others is found within two seconds, one of moderate height later, and one that flows of our kind
+    /// keep not at all.
+    #[test]
+    fn the_height_of_the_queue_shows_whether_others_yield() {
+        let within =
+            |found: Option<f64>, range: std::ops::Range<f64>| found.is_some_and(|t| range.contains(&t));
+        assert!(within(found_after(3.0, true), 1.0..2.0), "{:?}", found_after(3.0, true));
+        assert!(within(found_after(1.8, true), 3.0..5.0), "{:?}", found_after(1.8, true));
+        assert_eq!(found_after(1.3, true), None);
+        assert_eq!(found_after(3.0, false), None);
+    }
+}
