@@ -3,7 +3,7 @@
 #![allow(missing_docs, reason = "benchmarks have no readers of documentation")]
 
 use divan::{Bencher, black_box};
-use seaway_protect::handshake::{Answer, Initiator, Responder};
+use seaway_protect::handshake::{Answer, Caller, Initiator, Responder};
 use seaway_protect::{MasterKey, Protection, SourceRange, SrtpKeys};
 use seaway_session::SessionKey;
 use seaway_units::Timestamp;
@@ -64,14 +64,14 @@ fn refuse(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn reply(bencher: Bencher<'_, '_>) {
     let (start, key) = (Timestamp::ZERO, SessionKey::new([3; 32]));
-    let mut initiator = Initiator::new(start, &key, 1, [4; 32]).expect("a cipher");
+    let mut initiator = Initiator::new(start, Caller::Sender, &key, 1, [4; 32]).expect("a cipher");
     let hello = initiator.poll_datagram(start).expect("the first is due");
     let from = ([192, 0, 2, 7], 4000).into();
     let mut millis = 0;
     bencher.bench_local(|| {
         millis += 1;
         let now = Timestamp::from_nanos(millis * 10_000_000);
-        let mut responder = Responder::new(now, key.clone(), 2, [5; 32]);
+        let mut responder = Responder::new(now, Caller::Sender, key.clone(), 2, [5; 32]);
         assert!(matches!(responder.handle_datagram(now, from, &hello), Ok(Answer::Reply(_))));
     });
 }

@@ -83,7 +83,7 @@ pub use circuit_breaker::{Breach, BreakerAction, CircuitBreaker};
 pub use clock::MediaClock;
 pub use config::*;
 pub use describe::{
-    MediaKind, PlainRtp, PlainVideo, SessionDescription, SessionKey, SessionUrl, StreamDescription,
+    MediaKind, Mode, PlainRtp, PlainVideo, SessionDescription, SessionKey, SessionUrl, StreamDescription,
     Transport, to_sdp,
 };
 pub use event::{FeedbackKind, KeyFrameCause, Observer, ReceiverEvent, SenderEvent};

@@ -1,14 +1,23 @@
 //! The two ends of a keyed session between the session's machine and its socket: handshakes, SRTP, and whom to answer.
 
 mod amplification;
+mod caller;
+mod listener;
 mod receiver;
 mod sender;
 
 pub use amplification::AmplificationLimit;
-pub use receiver::{FORMER, ReceiverChannel};
+pub use caller::CallerChannel;
+pub use listener::{FORMER, ListenerChannel};
+pub use receiver::ReceiverChannel;
 pub use sender::SenderChannel;
 
 use bytes::Bytes;
+use seaway_units::TimeDelta;
+
+/// A sender's consent to send expires: nothing but hellos leaves then. Three reporting intervals of 5 s (RFC 8083 section 4.1), which is
+/// less than the 30 s of RFC 7675 section 5.1.
+const CONSENT: TimeDelta = TimeDelta::from_secs(15);
 
 /// What a datagram brought.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,159 +1,106 @@
 //! The receiver's end.
 
-use super::Received;
-use crate::handshake::{self, Accepted, Answer, Responder, Token};
-use crate::{Error, Protection, SrtpKeys};
+use super::{CallerChannel, ListenerChannel, Received};
+use crate::handshake::Caller;
+use crate::{Error, SrtpKeys};
 use seaway_session::SessionKey;
-use seaway_units::{TimeDelta, Timestamp};
+use seaway_units::Timestamp;
 use std::net::SocketAddr;
 
-/// For so long after the last packet from there, reports go to the sender's former address as well.
-pub const FORMER: TimeDelta = TimeDelta::from_secs(3);
-
-/// The receiver's end: it answers handshakes, opens packets, and knows where its sender is now.
+/// The receiver's end: it opens packets, and knows where its sender is now.
 ///
-/// It keeps one session at a time. Its memory is bounded whatever comes: the state of the handshakes, two keys, and a replay
-/// window for each of the sender's 1024 sources.
+/// A pure state machine; its calls are those of every machine here, and `poll_datagram` is to be drained after each.
 #[derive(Debug)]
-pub struct ReceiverChannel {
-    responder: Responder,
-    session: Option<Session>,
-    /// The previous sender, which is to be notified that it was replaced.
-    replaced: Option<(SocketAddr, Token)>,
-    answer: Option<(SocketAddr, Vec<u8>)>,
-}
+pub struct ReceiverChannel(End);
 
 #[derive(Debug)]
-struct Session {
-    /// First synchronisation source of the sender.
-    first: u32,
-    /// Where the last authentic packet came from.
-    peer: SocketAddr,
-    /// Where they came from before, and when the last did, be it a repeated one.
-    former: Option<(SocketAddr, Timestamp)>,
-    keys: SrtpKeys,
-    protection: Protection,
-    token: Token,
-}
-
-impl Session {
-    /// An authentic packet came from there.
-    fn came_from(&mut self, now: Timestamp, from: SocketAddr) {
-        if from != self.peer {
-            self.former = Some((std::mem::replace(&mut self.peer, from), now));
-        }
-    }
-
-    /// A packet came from there that had come before.
-    fn repeated_from(&mut self, now: Timestamp, from: SocketAddr) {
-        if let Some((former, last)) = &mut self.former
-            && *former == from
-        {
-            *last = now;
-        }
-    }
+#[allow(clippy::large_enum_variant, reason = "one read of memory less a packet; there are few sessions")]
+enum End {
+    /// Is called by senders.
+    Listener(ListenerChannel),
+    /// Calls a sender.
+    Caller(CallerChannel),
 }
 
 impl ReceiverChannel {
     /// Receives from any sender that has `key`; `source` is our synchronisation source, `seed` is random.
     pub const fn new(now: Timestamp, key: SessionKey, source: u32, seed: [u8; 32]) -> Self {
-        let responder = Responder::new(now, key, source, seed);
-        Self { responder, session: None, replaced: None, answer: None }
+        Self(End::Listener(ListenerChannel::new(now, Caller::Sender, key, source, seed)))
     }
 
-    /// Where the sender's last authentic packet came from.
+    /// Calls the sender that listens at `to`; `source` is our synchronisation source, `seed` is random.
+    pub const fn calling(to: SocketAddr, key: SessionKey, source: u32, seed: [u8; 32]) -> Self {
+        Self(End::Caller(CallerChannel::new(to, Caller::Receiver, key, source, seed)))
+    }
+
+    /// Whether it calls a sender.
+    pub const fn is_calling(&self) -> bool {
+        matches!(self.0, End::Caller(_))
+    }
+
+    /// Where the sender is, once it has shown that it has the key.
     pub fn peer(&self) -> Option<SocketAddr> {
-        self.session.as_ref().map(|session| session.peer)
+        match &self.0 {
+            End::Listener(listener) => listener.peer(),
+            End::Caller(caller) => caller.was_ready().then(|| caller.peer()),
+        }
     }
 
     /// Where its packets came from before, until 3 s after the last one from there. Reports go there as well: who copies packets on the
     /// path and is faster with them than the path has moved the sender's address only seemingly.
     pub fn former_peer(&self, now: Timestamp) -> Option<SocketAddr> {
-        let (address, last) = self.session.as_ref()?.former?;
-        (now.since(last) < FORMER).then_some(address)
+        match &self.0 {
+            End::Listener(listener) => listener.former_peer(now),
+            End::Caller(_) => None,
+        }
     }
 
     /// The keys of the present session.
     pub fn keys(&self) -> Option<&SrtpKeys> {
-        self.session.as_ref().map(|session| &session.keys)
+        match &self.0 {
+            End::Listener(listener) => listener.keys(),
+            End::Caller(caller) => caller.keys(),
+        }
     }
 
     /// A datagram came. The answer, if there is one, is next in `poll_datagram`.
     ///
     /// # Errors
-    /// It is refused; [`Error::OtherKey`] where it is the hello of an end with another key, which gets a refusal.
+    /// It is refused; [`Error::OtherKey`] where it is the hello of an end with another key, which gets a refusal, or where the called
+    /// sender has another one.
     pub fn handle_datagram(
         &mut self,
         now: Timestamp,
         from: SocketAddr,
         datagram: &[u8],
     ) -> Result<Received, Error> {
-        if handshake::is_handshake(datagram) {
-            return self.handle_handshake(now, from, datagram);
-        }
-        let session = self.session.as_mut().ok_or(Error::NotReady)?;
-        match session.protection.open(datagram) {
-            Ok(packet) => {
-                session.came_from(now, from);
-                Ok(Received::Packet(packet))
-            }
-            Err(error) => {
-                if error == Error::Replayed {
-                    session.repeated_from(now, from);
-                }
-                self.notify_replaced(from, datagram.len());
-                Err(error)
-            }
+        match &mut self.0 {
+            End::Listener(listener) => listener.handle_datagram(now, from, datagram),
+            End::Caller(caller) => caller.handle_datagram(now, from, datagram),
         }
     }
 
-    fn handle_handshake(
-        &mut self,
-        now: Timestamp,
-        from: SocketAddr,
-        datagram: &[u8],
-    ) -> Result<Received, Error> {
-        match self.responder.handle_datagram(now, from, datagram)? {
-            Answer::Reply(reply) => self.answer = Some((from, reply)),
-            Answer::Refusal(refusal) => {
-                self.answer = Some((from, refusal));
-                return Err(Error::OtherKey);
-            }
-            Answer::Accepted(accepted) => return self.on_accepted(from, *accepted),
-            Answer::Nothing => {}
+    /// The instant named by `poll_timeout` has come.
+    pub fn handle_timeout(&mut self, now: Timestamp) {
+        if let End::Caller(caller) = &mut self.0 {
+            caller.handle_timeout(now);
         }
-        Ok(Received::Handshake)
     }
 
-    fn on_accepted(&mut self, from: SocketAddr, accepted: Accepted) -> Result<Received, Error> {
-        let Accepted { keys, peer, token } = accepted;
-        let protection = Protection::srtp(&keys, peer)?;
-        let session = Session { first: peer.first, peer: from, former: None, keys, protection, token };
-        let old = self.session.replace(session);
-        let is_new = old.as_ref().is_none_or(|old| old.first != peer.first);
-        // The same sources at another address: another sender that made the same ones of 4 million, or this one behind another address,
-        // which has a new token and ignores the notice.
-        if let Some(old) = old.filter(|old| is_new || old.peer != from) {
-            self.answer = Some((old.peer, old.token.to_notice()));
-            self.replaced = Some((old.peer, old.token));
-        }
-        Ok(Received::Established { is_new })
-    }
-
-    /// The sender before may still send: then it missed that it was replaced.
-    fn notify_replaced(&mut self, from: SocketAddr, len: usize) {
-        if let Some((_, token)) = self.replaced.as_ref().filter(|(address, _)| *address == from)
-            && len >= handshake::NOTICE_LEN
-        {
-            self.answer = Some((from, token.to_notice()));
+    /// When `handle_timeout` or `poll_datagram` is due; `None`: never, by itself.
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
+        match &self.0 {
+            End::Listener(_) => None,
+            End::Caller(caller) => caller.poll_timeout(),
         }
     }
 
     /// The handshake message that leaves now, written to `buffer`, and where it goes.
-    pub fn poll_datagram(&mut self, buffer: &mut Vec<u8>) -> Option<SocketAddr> {
-        let (to, octets) = self.answer.take()?;
-        buffer.extend(octets);
-        Some(to)
+    pub fn poll_datagram(&mut self, now: Timestamp, buffer: &mut Vec<u8>) -> Option<SocketAddr> {
+        match &mut self.0 {
+            End::Listener(listener) => listener.poll_datagram(buffer),
+            End::Caller(caller) => caller.poll_datagram(now, buffer),
+        }
     }
 
     /// Protects a packet that leaves; gives where it goes.
@@ -161,8 +108,9 @@ impl ReceiverChannel {
     /// # Errors
     /// There is no sender to send it to.
     pub fn seal(&mut self, datagram: &mut Vec<u8>) -> Result<SocketAddr, Error> {
-        let session = self.session.as_mut().ok_or(Error::NotReady)?;
-        session.protection.seal(datagram)?;
-        Ok(session.peer)
+        match &mut self.0 {
+            End::Listener(listener) => listener.seal(datagram),
+            End::Caller(caller) => caller.seal(datagram),
+        }
     }
 }

@@ -1,7 +1,7 @@
-//! The sender's side of one handshake.
+//! The caller's side of one handshake.
 
 use super::noise::{self, Secret, Secrets};
-use super::{Kind, NOISE_LEN, TAG_LEN, Token, read, write};
+use super::{Caller, Kind, NOISE_LEN, TAG_LEN, Token, read, write};
 use crate::Error;
 use crate::srtp::{SourceRange, SrtpKeys};
 use seaway_session::SessionKey;
@@ -13,8 +13,9 @@ use std::fmt;
 const FIRST_REPEAT: TimeDelta = TimeDelta::from_millis(200);
 const LONGEST_REPEAT: TimeDelta = TimeDelta::from_millis(500);
 
-/// The sender's side of one handshake: repeats its hello until a reply comes.
+/// The caller's side of one handshake: repeats its hello until a reply comes.
 pub struct Initiator {
+    caller: Caller,
     state: HandshakeState,
     hello: [u8; NOISE_LEN],
     began: Timestamp,
@@ -22,14 +23,14 @@ pub struct Initiator {
     interval: TimeDelta,
 }
 
-/// What a handshake yields to the sender.
+/// What a handshake yields to the caller.
 #[derive(Debug, Clone)]
 pub struct Established {
-    /// The keys of its packets and of the receiver's.
+    /// The keys of its packets and of the other end's.
     pub keys: SrtpKeys,
-    /// The receiver's synchronisation source.
+    /// The other end's synchronisation sources.
     pub peer: SourceRange,
-    /// To be sent before the first packet, and again until a packet of the receiver arrives.
+    /// To be sent before the first packet, and again until a packet of the other end arrives.
     pub proof: Vec<u8>,
     /// Since the first hello: a round-trip time or more.
     pub duration: TimeDelta,
@@ -37,14 +38,20 @@ pub struct Established {
 }
 
 impl Initiator {
-    /// A handshake for the session whose first synchronisation source is `session`; `entropy` is random and used once.
+    /// A handshake of `caller`, whose first synchronisation source is `source`; `entropy` is random and used once.
     ///
     /// # Errors
     /// The cipher cannot be set up.
-    pub fn new(now: Timestamp, key: &SessionKey, session: u32, entropy: Secret) -> Result<Self, Error> {
-        let mut state = noise::begin(key, entropy, true)?;
-        let hello = noise::write(&mut state, session)?;
-        Ok(Self { state, hello, began: now, next: now, interval: FIRST_REPEAT })
+    pub fn new(
+        now: Timestamp,
+        caller: Caller,
+        key: &SessionKey,
+        source: u32,
+        entropy: Secret,
+    ) -> Result<Self, Error> {
+        let mut state = noise::begin(key, caller, entropy, true)?;
+        let hello = noise::write(&mut state, source)?;
+        Ok(Self { caller, state, hello, began: now, next: now, interval: FIRST_REPEAT })
     }
 
     /// The hello, where it is due.
@@ -65,7 +72,7 @@ impl Initiator {
     /// A handshake message came. A forged one changes nothing.
     ///
     /// # Errors
-    /// It is no answer to this hello, or it says that the receiver has another key.
+    /// It is no answer to this hello, or it says that the other end has another key.
     pub fn handle_datagram(&mut self, now: Timestamp, datagram: &[u8]) -> Result<Established, Error> {
         match read(datagram).ok_or(Error::Malformed)? {
             (Kind::Reply, message) => self.on_reply(now, message),
@@ -79,7 +86,7 @@ impl Initiator {
         let Secrets { forward, backward, tag, token } = Secrets::of(&mut self.state);
         Ok(Established {
             keys: SrtpKeys { send: forward, receive: backward },
-            peer: SourceRange { first: source, count: 1 },
+            peer: self.caller.other_sources(source),
             proof: write(Kind::Proof, &[&self.hello, &tag]),
             duration: now.since(self.began),
             token,

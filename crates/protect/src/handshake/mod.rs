@@ -4,26 +4,31 @@
 //! session's key, and both contribute an ephemeral X25519 key, so that who learns the session's key later decrypts nothing.
 //!
 //! ```text
-//! hello     head 1 | e, {synchronisation source}     56 octets, sender to receiver
-//! reply     head 2 | e, ee, {synchronisation source} 56 octets, receiver to sender
-//! proof     head 3 | the hello again | tag           72 octets, sender to receiver, with the first media
+//! hello     head 1 | e, {synchronisation source}     56 octets, caller to listener
+//! reply     head 2 | e, ee, {synchronisation source} 56 octets, listener to caller
+//! proof     head 3 | the hello again | tag           72 octets, caller to listener
 //! refusal   head 4 | beginning of the hello          20 octets: the hello was made with another key
-//! replaced  head 5 | token                           20 octets: another sender took over
+//! replaced  head 5 | token                           20 octets: another caller took over
 //! ```
 //!
-//! The receiver keeps nothing between reply and proof: its ephemeral key is a function of a secret, the hello and the
-//! sender's address, and the proof brings the hello again. So the reply is a cookie (RFC 9147 section 5.1): only who received it
-//! at that address can make the proof. The receiver replaces the secret with each proof that it accepts. A recorded
+//! The caller is the sender, whose first media follow the proof; or the receiver, where the sender listens: media begin with the proof
+//! then. The prologue of Noise says which, so that a message of one kind is none of the other.
+//!
+//! The listener keeps nothing between reply and proof: its ephemeral key is a function of a secret, the hello and the
+//! caller's address, and the proof brings the hello again. So the reply is a cookie (RFC 9147 section 5.1): only who received it
+//! at that address can make the proof. The listener replaces the secret with each proof that it accepts. A recorded
 //! handshake thus never yields the same keys again, and recorded packets stay worthless.
 //!
 //! No message is answered by a longer one, and none is answered before its sender showed the key, save by a refusal.
 
 mod budget;
+mod caller;
 mod initiator;
 mod noise;
 mod responder;
 mod token;
 
+pub use caller::Caller;
 pub use initiator::{Established, Initiator};
 pub(crate) use noise::Ratchet;
 pub use responder::{Accepted, Answer, Responder};

@@ -1,6 +1,6 @@
 //! The Noise handshake by crate `snow`, its randomness as an argument, and the keys that it yields.
 
-use super::{NOISE_LEN, TAG_LEN, Token};
+use super::{Caller, NOISE_LEN, TAG_LEN, Token};
 use crate::Error;
 use crate::srtp::MasterKey;
 use seaway_session::SessionKey;
@@ -11,16 +11,20 @@ use snow::{Builder, HandshakeState};
 use std::fmt;
 
 const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_SHA256";
-const PROLOGUE: &[u8] = b"seaway keyed session 1";
 
 /// 32 octets of a pseudorandom function.
 pub(crate) type Secret = [u8; 32];
 
 /// One side of a handshake whose ephemeral key is made of `entropy`.
-pub(super) fn begin(key: &SessionKey, entropy: Secret, initiates: bool) -> Result<HandshakeState, Error> {
+pub(super) fn begin(
+    key: &SessionKey,
+    caller: Caller,
+    entropy: Secret,
+    initiates: bool,
+) -> Result<HandshakeState, Error> {
     let parameters = PATTERN.parse().map_err(|_| Error::Cipher)?;
     let builder = Builder::with_resolver(parameters, Box::new(Seeded(entropy)));
-    let builder = builder.prologue(PROLOGUE).and_then(|builder| builder.psk(0, key.as_bytes()));
+    let builder = builder.prologue(caller.prologue()).and_then(|builder| builder.psk(0, key.as_bytes()));
     let state = builder.and_then(|builder| match initiates {
         true => builder.build_initiator(),
         false => builder.build_responder(),

@@ -1,19 +1,20 @@
-//! The receiver's side of every handshake.
+//! The listener's side of every handshake.
 
 use super::budget::Budget;
 use super::noise::{self, Ratchet, Secret, Secrets};
-use super::{Kind, NOISE_LEN, TAG_LEN, Token, read, write};
+use super::{Caller, Kind, NOISE_LEN, TAG_LEN, Token, read, write};
 use crate::Error;
 use crate::srtp::{SourceRange, SrtpKeys};
 use rtc_crypto::constant_time_eq;
-use seaway_session::{SessionKey, SourceId};
+use seaway_session::SessionKey;
 use seaway_units::Timestamp;
 use snow::HandshakeState;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-/// The receiver's side of every handshake. Its state is one secret, the last accepted hello and a few counts, whatever comes.
+/// The listener's side of every handshake. Its state is one secret, the last accepted hello and a few counts, whatever comes.
 pub struct Responder {
+    caller: Caller,
     key: SessionKey,
     source: u32,
     secret: Ratchet,
@@ -21,7 +22,7 @@ pub struct Responder {
     budget: Budget,
 }
 
-/// What a receiver does with a handshake message.
+/// What a listener does with a handshake message.
 #[derive(Debug)]
 pub enum Answer {
     /// Sends this back: no longer than the message.
@@ -34,20 +35,20 @@ pub enum Answer {
     Nothing,
 }
 
-/// What a handshake yields to the receiver.
+/// What a handshake yields to the listener.
 #[derive(Debug, Clone)]
 pub struct Accepted {
-    /// The keys of its packets and of the sender's.
+    /// The keys of its packets and of the caller's.
     pub keys: SrtpKeys,
-    /// The sender's synchronisation sources.
+    /// The caller's synchronisation sources.
     pub peer: SourceRange,
     pub(crate) token: Token,
 }
 
 impl Responder {
-    /// Answers for the receiver whose synchronisation source is `source`; `seed` is random.
-    pub const fn new(now: Timestamp, key: SessionKey, source: u32, seed: Secret) -> Self {
-        Self { key, source, secret: Ratchet::new(seed), accepted: None, budget: Budget::new(now) }
+    /// Answers `caller` for the end whose first synchronisation source is `source`; `seed` is random.
+    pub const fn new(now: Timestamp, caller: Caller, key: SessionKey, source: u32, seed: Secret) -> Self {
+        Self { caller, key, source, secret: Ratchet::new(seed), accepted: None, budget: Budget::new(now) }
     }
 
     /// A handshake message came from this address.
@@ -80,7 +81,7 @@ impl Responder {
         if self.accepted.is_some_and(|accepted| accepted == hello) {
             return Ok(Answer::Nothing);
         }
-        let (mut state, session, _) = self.reply(now, from, hello)?;
+        let (mut state, first, _) = self.reply(now, from, hello)?;
         let secrets = Secrets::of(&mut state);
         if !constant_time_eq(&secrets.tag, tag) {
             return Err(Error::NotAuthentic);
@@ -88,7 +89,7 @@ impl Responder {
         self.secret.advance();
         self.accepted = hello.try_into().ok();
         let keys = SrtpKeys { send: secrets.backward, receive: secrets.forward };
-        let peer = SourceRange { first: session, count: SourceId::COUNT };
+        let peer = self.caller.own_sources(first);
         Ok(Answer::Accepted(Box::new(Accepted { keys, peer, token: secrets.token })))
     }
 
@@ -100,7 +101,7 @@ impl Responder {
         hello: &[u8],
     ) -> Result<(HandshakeState, u32, [u8; NOISE_LEN]), Error> {
         let input = [hello, &octets(from)].concat();
-        let mut state = noise::begin(&self.key, self.secret.derive(&input), false)?;
+        let mut state = noise::begin(&self.key, self.caller, self.secret.derive(&input), false)?;
         // Without the key it fails here, before anything costly.
         let session = noise::read(&mut state, hello)?;
         self.budget.pay(now, hello)?;

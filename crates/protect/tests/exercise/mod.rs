@@ -126,12 +126,12 @@ impl Ends {
     pub(crate) fn arrive(&mut self, from: SocketAddr, octets: &[u8]) {
         let received = self.receiver.handle_datagram(self.now, from, octets);
         let mut answer = Vec::new();
-        if let Some(to) = self.receiver.poll_datagram(&mut answer) {
+        if let Some(to) = self.receiver.poll_datagram(self.now, &mut answer) {
             assert!(answer.len() <= octets.len() || matches!(received, Ok(Received::Established { .. })));
             self.answered += answer.len();
             self.launch(self.receiver_at, to, answer);
         }
-        assert_eq!(self.receiver.poll_datagram(&mut Vec::new()), None);
+        assert_eq!(self.receiver.poll_datagram(self.now, &mut Vec::new()), None);
         let Ok(Received::Packet(packet)) = received else { return };
         self.came.push((self.now, number(&packet)));
         let mut report = Self::report();

@@ -11,6 +11,8 @@ use std::str::FromStr;
 pub struct SessionKey([u8; Self::LEN]);
 
 impl SessionKey {
+    /// The key of sessions that have none and still begin with a handshake: everybody has it.
+    pub const PUBLIC: Self = Self([0; Self::LEN]);
     /// Octets of a key.
     pub const LEN: usize = 32;
 

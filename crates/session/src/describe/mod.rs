@@ -9,7 +9,7 @@ mod url;
 pub use key::SessionKey;
 pub use plain::{PlainRtp, PlainVideo};
 pub use sdp::to_sdp;
-pub use url::{SessionUrl, Transport};
+pub use url::{Mode, SessionUrl, Transport};
 
 use crate::config::{FeedbackFormat, Format, Stripe};
 use crate::message::payload_type;

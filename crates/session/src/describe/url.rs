@@ -1,16 +1,44 @@
-//! Where a session is, as a URL: `rtp://host:port`, with `?key=…` for a keyed session; `seaway+window://host:port` for the
-//! window transport.
+//! Where a session is, as a URL: `rtp://host:port`, with `?key=…` for a keyed session and `mode=caller` or `mode=listener` where the
+//! receiver calls; `seaway+window://host:port` for the window transport.
 
 use super::SessionKey;
 use std::fmt;
 use std::str::FromStr;
 
-/// The address of a receiver, and the session's key where the URL has one.
+/// The address of the end that listens, and the session's key where the URL has one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionUrl {
     transport: Transport,
     authority: String,
+    mode: Option<Mode>,
     key: Option<SessionKey>,
+}
+
+/// What an end does at the address of the URL, as in the URLs of SRT.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// It calls the other end there.
+    Caller,
+    /// It listens there.
+    Listener,
+}
+
+impl Mode {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Caller => "caller",
+            Self::Listener => "listener",
+        }
+    }
+}
+
+impl FromStr for Mode {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mode = [Self::Caller, Self::Listener].into_iter().find(|mode| mode.name() == text);
+        mode.ok_or("expected mode=caller or mode=listener")
+    }
 }
 
 /// How the packets of a session are made.
@@ -36,7 +64,17 @@ impl Transport {
 impl SessionUrl {
     /// The URL of a session over RTP at `authority`, which is `host:port`.
     pub const fn new(authority: String, key: Option<SessionKey>) -> Self {
-        Self { transport: Transport::Rtp, authority, key }
+        Self { transport: Transport::Rtp, authority, mode: None, key }
+    }
+
+    /// The same with a mode.
+    pub fn with_mode(self, mode: Mode) -> Self {
+        Self { mode: Some(mode), ..self }
+    }
+
+    /// What the end that has the URL does there; `None`: a sender calls, a receiver listens.
+    pub const fn mode(&self) -> Option<Mode> {
+        self.mode
     }
 
     /// How its packets are made.
@@ -56,7 +94,8 @@ impl SessionUrl {
 
     /// The whole URL, the secret included.
     pub fn to_secret_text(&self) -> String {
-        let key = self.key.iter().map(|key| format!("?key={}", key.to_text()));
+        let mark = if self.mode.is_some() { '&' } else { '?' };
+        let key = self.key.iter().map(|key| format!("{mark}key={}", key.to_text()));
         std::iter::once(self.to_string()).chain(key).collect()
     }
 }
@@ -75,19 +114,29 @@ impl FromStr for SessionUrl {
         if !is_port || host.is_empty() || host.contains('/') {
             return Err(EXPECTED.into());
         }
-        let key =
-            query.map(|query| query.strip_prefix("key=").ok_or("expected ?key= and nothing else")?.parse());
-        if transport == Transport::Window && key.is_some() {
-            return Err("the window transport has no keys".into());
+        let mut url = Self { transport, authority: authority.to_owned(), mode: None, key: None };
+        for parameter in query.into_iter().flat_map(|query| query.split('&')) {
+            match parameter.split_once('=') {
+                Some(("key", key)) if url.key.is_none() => url.key = Some(key.parse()?),
+                Some(("mode", mode)) if url.mode.is_none() => url.mode = Some(mode.parse()?),
+                _ => return Err("expected key=… or mode=caller, each once, behind the question mark".into()),
+            }
         }
-        Ok(Self { transport, authority: authority.to_owned(), key: key.transpose()? })
+        match (transport, url.key.is_some(), url.mode.is_some()) {
+            (Transport::Window, true, _) => Err("the window transport has no keys".into()),
+            (Transport::Window, _, true) => {
+                Err("the window transport has no mode: its receiver listens".into())
+            }
+            _ => Ok(url),
+        }
     }
 }
 
 impl fmt::Display for SessionUrl {
     /// The URL without the key, for titles and messages.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.transport.scheme(), self.authority)
+        write!(f, "{}{}", self.transport.scheme(), self.authority)?;
+        self.mode.map_or(Ok(()), |mode| write!(f, "?mode={}", mode.name()))
     }
 }
 
@@ -114,10 +163,26 @@ mod tests {
             "rtp://a:1?key=",
             "rtp://a:1?key=abc",
             "rtp://a:1?name=abc",
+            "rtp://a:1?mode=",
+            "rtp://a:1?mode=rendezvous",
+            "rtp://a:1?mode=caller&mode=caller",
+            "seaway+window://a:1?mode=caller",
             "seaway+window://a:1?key=0000000000000000000000000000000000000000000000000000000000000000",
         ] {
             assert!(wrong.parse::<SessionUrl>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn modes() {
+        let key = SessionKey::new([7; 32]).to_text();
+        let text = format!("rtp://a:1?mode=caller&key={key}");
+        let url: SessionUrl = text.parse().unwrap();
+        assert_eq!((url.mode(), url.to_string()), (Some(Mode::Caller), "rtp://a:1?mode=caller".into()));
+        assert_eq!(url.to_secret_text(), text);
+        assert_eq!(format!("rtp://a:1?key={key}&mode=caller").parse(), Ok(url));
+        let listener = SessionUrl::new("a:1".into(), None).with_mode(Mode::Listener);
+        assert_eq!(listener.to_string().parse(), Ok(listener));
     }
 
     #[test]

@@ -448,7 +448,7 @@ impl Machine for ReceiverMachine {
     fn poll_datagram(&mut self, now: Timestamp, buffer: &mut Vec<u8>) -> Option<Outgoing> {
         let of_channel = match &mut self.access {
             Access::Open { .. } => None,
-            Access::Keyed(channel) => channel.poll_datagram(buffer),
+            Access::Keyed(channel) => channel.poll_datagram(now, buffer),
             Access::Server(subscriber, _) => subscriber.poll_datagram(buffer),
         };
         if let Some(to) = of_channel {
