@@ -97,6 +97,9 @@ impl Address {
         if url.transport() != Transport::Rtp {
             return Err(format!("{url}: expected rtp://"));
         }
+        if url.mode().is_some() {
+            return Err(format!("{url}: receivers do not call here: expected no mode"));
+        }
         let of_variable = || std::env::var(VARIABLE).ok().filter(|key| !key.is_empty() && !self.insecure);
         // The text of a key is secret: no error quotes it.
         let parse = |key: String| key.trim().parse::<SessionKey>().map_err(|error| format!("key: {error}"));

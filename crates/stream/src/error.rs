@@ -49,6 +49,9 @@ pub enum Error {
     /// A media server takes H.264, on one connection.
     #[error("a media server takes H.264 on one connection")]
     NotForServer,
+    /// Calls of receivers are for one connection by RTP, with a receiver of this project.
+    #[error("a receiver calls by RTP, on one connection")]
+    NotByCall,
     /// A STUN server gave no address.
     #[cfg(feature = "live")]
     #[error("the STUN server {server}: {error}")]

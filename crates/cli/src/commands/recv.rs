@@ -4,8 +4,9 @@ use crate::decoder;
 use crate::failure::{Failure, note};
 use crate::files::Output;
 use crate::interrupt;
+use crate::live::calls;
 use crate::live::client_buffer::BufferOptions;
-use crate::live::keys::{self, Access};
+use crate::live::keys::{self, Access, Side};
 use crate::live::options::{self, LiveOptions};
 use crate::live::repair::{PlayoutOption, check_latency};
 use crate::live::report::{DelayFrom, Report};
@@ -28,8 +29,8 @@ use std::process::ExitCode;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The address to listen on: rtp://host:port, such as rtp://0.0.0.0:5004 for every address of this host, or
-    /// seaway+window://host:port for S002's window transport, or udp://host:port for an MPEG transport stream, which may be a multicast
+    /// The address to listen on: rtp://host:port, such as rtp://0.0.0.0:5004 for every address of this host; with ?mode=caller that of a
+    /// `send` that listens. Or seaway+window://host:port for S002's window transport, or udp://host:port for an MPEG transport stream, which may be a multicast
     /// group. Or the stream of a media server by WHEP: whep+https://host/path
     source: Source,
     /// Record to a file that ends in .mp4, .h264 or .y4m, in .m2v for MPEG video, or to `-` for an H.264 stream on stdout. The window
@@ -69,6 +70,7 @@ const EXAMPLES: &str = "\
 Examples:
   seaway recv rtp://0.0.0.0:5004 -o received.mp4               prints the URL for `send`, with a fresh key
   seaway recv rtp://0.0.0.0:5004 --web 127.0.0.1:8090          watched in a browser
+  seaway recv 'rtp://203.0.113.5:5004?mode=caller&key=…'       calls a `send` that listens there
   seaway recv rtp://127.0.0.1:5004 --sdp camera.sdp -o -       H.264 of another sender, to standard output
   seaway recv whep+https://media.example.org/live/whep -o received.mp4    from a media server; SEAWAY_TOKEN has its token
 
@@ -83,6 +85,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut reporter = options.reporter(&arguments.source.to_string(), End::Receiver, || hello(arguments))?;
     let mut runtime = session::runtime(options.pcap.as_deref())?;
     let (receiver, is_keyed, key_log) = match &arguments.source {
+        Source::Sender(url) if calls::is_caller(url) => {
+            (calls::receiver(url, options)?, true, options.keys.exporter()?)
+        }
         Source::Sender(url) | Source::Stream(url) => {
             let bind = options.network.local(keys::resolve(url)?)?;
             let access = arguments.access(url, bind)?;
@@ -114,7 +119,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(recorder) = recorder {
         receiver = receiver.boxed_sink(recorder);
     }
-    let receiver = receiver.browser(reporter.track(0)).start_on(&mut runtime)?;
+    let receiver = receiver.browser(reporter.track(0)).start_on(&mut runtime).map_err(calls::explained)?;
     let clock = runtime.clock();
     let runtime = session::start(runtime)?;
     let mut session = Session::new(clock.now(), None, Some(receiver))
@@ -162,6 +167,11 @@ impl Arguments {
         matches!(&self.source, Source::Sender(url) if url.transport() == Transport::Window)
     }
 
+    /// Whether senders come to a port of this host, by the URL that is printed.
+    fn listens(&self) -> bool {
+        matches!(&self.source, Source::Sender(url) if !calls::is_caller(url)) && !self.is_window()
+    }
+
     fn latency(&self) -> TimeDelta {
         // Of the window transport the send queue's eight seconds (S002 section 3.4).
         let usual = if self.is_window() { TimeDelta::from_secs(8) } else { TimeDelta::from_millis(500) };
@@ -175,7 +185,7 @@ impl Arguments {
         } else if self.is_window() {
             keys.of_window(url, bind)
         } else {
-            keys.of_receiver(url, bind, self.options.network.reachable(bind)?)
+            keys.of_listener(url, bind, self.options.network.reachable(bind)?, Side::Receiver)
         }
     }
 
@@ -236,7 +246,13 @@ impl Arguments {
     /// Options that a media server has no use for, and those that it alone has.
     fn check_server(&self) -> Result<(), Failure> {
         let is_server = matches!(self.source, Source::Server(_));
-        self.options.network.check_stun(is_server || self.options.web.is_some())?;
+        let uses_stun = is_server || self.options.web.is_some() || self.listens();
+        self.options.network.check_stun(uses_stun)?;
+        if let Source::Sender(url) = &self.source
+            && calls::is_caller(url)
+        {
+            calls::refuse(url, &[(self.sdp.is_some(), "--sdp")])?;
+        }
         if !is_server {
             return self.server.check_unused();
         }
@@ -285,6 +301,7 @@ fn hello(arguments: &Arguments) -> Hello {
     Hello {
         seaway: seaway_report::VERSION,
         title: match &arguments.source {
+            Source::Sender(url) if calls::is_caller(url) => format!("received from {url}"),
             Source::Sender(_) | Source::Stream(_) => format!("received at {}", arguments.source),
             Source::Server(url) => format!("received from {url}"),
         },

@@ -3,9 +3,10 @@
 use crate::failure::{Failure, note};
 use crate::files::Output;
 use crate::interrupt;
+use crate::live::calls;
 use crate::live::client_buffer::{self, LevelWatch};
 use crate::live::input::Input;
-use crate::live::keys;
+use crate::live::keys::{self, Side};
 use crate::live::lanes;
 use crate::live::options::LiveOptions;
 use crate::live::repair::RepairOptions;
@@ -38,7 +39,7 @@ pub(crate) struct Arguments {
     /// The input: a file, a named pipe, `-`, udp://host:port, tcp://host:port, `test:1280x720@25`, or anything that FFmpeg reads if it
     /// is installed. Over the window transport a coded MPEG stream: .m2v, .mpg, .vob, .ts, or `-`
     input: String,
-    /// The destination: rtp://host:port, with ?key=… as `recv` prints it, seaway+window://host:port for S002's window transport,
+    /// The destination: rtp://host:port, with ?key=… as `recv` prints it, or with ?mode=listener the own address where `recv` calls, seaway+window://host:port for S002's window transport,
     /// whip+https://host/path for a media server (WHIP, RFC 9725), or udp://host:port or srt://host:port for an MPEG transport stream
     destination: Destination,
     /// The controller, such as 'tfrc' or 'fixed(rate=2 Mbit/s)'. The default is 'seaway', over the window transport 'window'
@@ -122,6 +123,7 @@ Examples:
   seaway send clip.mp4 'rtp://192.168.1.20:5004?key=…'        the URL that `recv` printed
   seaway send /dev/video0 rtp://192.168.1.20:5004 --key-file key
   ffmpeg -re -i clip.mp4 -c copy -f mpegts - | seaway send - rtp://127.0.0.1:5004 --copy
+  seaway send clip.mp4 'rtp://0.0.0.0:5004?mode=listener'     prints the URL for a `recv` that calls, with a fresh key
   seaway send clip.mp4 'rtp://203.0.113.5:5004?key=…' --via wlan0 --via wwan0    both at once
   seaway send clip.mp4 whip+https://media.example.org/live/whip    a media server; SEAWAY_TOKEN has its token
   seaway send clip.mp4 udp://239.1.2.3:1234 --interface eth1 --insecure --rate 1..3Mbit/s    MPEG-TS for VLC, FFmpeg and others
@@ -224,7 +226,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             if matches!(arguments.destination, Destination::Transport(_)) {
                 // It is known.
             } else if is_keyed && !session.is_connected() {
-                note(&format!("{} does not answer yet", arguments.destination));
+                note(&unanswered_yet(&arguments.destination));
             } else if !is_keyed && !session.has_feedback() {
                 note(&plan.unanswered(arguments));
             }
@@ -276,6 +278,14 @@ const fn reports(arguments: &Arguments) -> Reports {
     }
 }
 
+/// That the other end is not there yet.
+fn unanswered_yet(destination: &Destination) -> String {
+    match destination {
+        Destination::Receiver(url) if calls::is_listener(url) => "no receiver has called yet".into(),
+        _ => format!("{destination} does not answer yet"),
+    }
+}
+
 /// The input of an external encoder with a camera of its own.
 const OWN_CAMERA: &str = "none";
 
@@ -307,8 +317,13 @@ impl Plan {
         arguments.check_sizes()?;
         arguments.check_server()?;
         arguments.check_transport()?;
-        let is_server = matches!(arguments.destination, Destination::Server(_));
-        arguments.options.network.check_stun(is_server || arguments.options.web.is_some())?;
+        arguments.check_listener()?;
+        let uses_stun = match &arguments.destination {
+            Destination::Server(_) => true,
+            Destination::Receiver(url) => calls::is_listener(url),
+            Destination::Transport(_) => false,
+        };
+        arguments.options.network.check_stun(uses_stun || arguments.options.web.is_some())?;
         let policy = arguments.policy.clone();
         policy.as_ref().map(policy::build).transpose().map_err(refused)?;
         if is_window {
@@ -347,10 +362,14 @@ impl Plan {
                 return Ok(Addressed { builder, is_keyed: true, to: None, mtu });
             }
         };
+        if calls::is_listener(url) {
+            let (builder, mtu) = (calls::sender(url, &arguments.options)?, arguments.options.network.mtu());
+            return Ok(Addressed { builder, is_keyed: true, to: None, mtu });
+        }
         let to = keys::resolve(url)?;
         let access = match self.is_window {
             true => keys.of_window(url, to),
-            false => keys.of_sender(url, to),
+            false => keys.of_caller(url, to, Side::Sender),
         }?;
         let is_keyed = access.key.is_some();
         if is_keyed && arguments.sdp.is_some() {
@@ -455,6 +474,18 @@ impl Arguments {
             Some((_, option)) => Err(Failure::input(&format!("{option} does not apply to a media server"))),
             None => Ok(()),
         }
+    }
+
+    /// Options that have no use where receivers call.
+    fn check_listener(&self) -> Result<(), Failure> {
+        let Destination::Receiver(url) = &self.destination else { return Ok(()) };
+        let given = [
+            (self.sdp.is_some(), "--sdp"),
+            (self.sockets, "--sockets"),
+            (!self.via.is_empty(), "--via"),
+            (self.bind.is_some(), "--bind"),
+        ];
+        if calls::is_listener(url) { calls::refuse(url, &given) } else { Ok(()) }
     }
 
     /// Options that a transport stream has no use for, and those that it alone has.

@@ -1,7 +1,7 @@
 //! The key of a session: its sources, and the messages about it.
 
 use crate::failure::{Failure, note};
-use seaway_session::{SessionKey, SessionUrl};
+use seaway_session::{Mode, SessionKey, SessionUrl};
 use seaway_stream::{SrtpKeys, fresh_key};
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -14,7 +14,7 @@ const VARIABLE: &str = "SEAWAY_KEY";
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Keys")]
 pub(crate) struct KeyOptions {
-    /// Read the session's key from this file. `recv` makes the file if there is none
+    /// Read the session's key from this file. The end that listens makes the file if there is none
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     key_file: Option<String>,
     /// Allow plain RTP with another host: anyone on the path can see the video and replace it
@@ -32,9 +32,25 @@ pub(crate) struct Access {
     pub(crate) insecure: bool,
 }
 
+/// Which command an end is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Sender,
+    Receiver,
+}
+
+impl Side {
+    const fn other_command(self) -> &'static str {
+        match self {
+            Self::Sender => "seaway recv",
+            Self::Receiver => "seaway send",
+        }
+    }
+}
+
 impl KeyOptions {
-    /// For a sender to `to`.
-    pub(crate) fn of_sender(&self, url: &SessionUrl, to: SocketAddr) -> Result<Access, Failure> {
+    /// For the end that begins, with the other one at `to`.
+    pub(crate) fn of_caller(&self, url: &SessionUrl, to: SocketAddr, side: Side) -> Result<Access, Failure> {
         let key = match self.given(url)? {
             None => self.key_file.as_deref().map(read).transpose()?,
             key => key,
@@ -42,8 +58,9 @@ impl KeyOptions {
         let access = Access { key: key.or(self.of_environment()?), insecure: self.insecure };
         match access {
             Access { key: None, insecure: false } if !is_loopback(to) => Err(Failure::input(&format!(
-                "{url} is another host: give the key that `seaway recv` printed, in the URL (rtp://host:port?key=…), by \
-                 --key-file or in {VARIABLE}; --insecure sends plain RTP"
+                "{url} is another host: give the key that `{}` printed, in the URL (key=… behind the question mark), by \
+                 --key-file or in {VARIABLE}; --insecure goes without",
+                side.other_command()
             ))),
             access => Ok(self.warned(access, to)),
         }
@@ -92,13 +109,14 @@ impl KeyOptions {
         Ok(self.warned(Access { key: None, insecure: self.insecure }, address))
     }
 
-    /// For a receiver at `bind`, which others reach at `reachable`. Where other hosts can reach it and there is no key, it gets a fresh
-    /// one.
-    pub(crate) fn of_receiver(
+    /// For the end that listens at `bind`, which others reach at `reachable`. Where other hosts can reach it and there is no key, it gets
+    /// a fresh one.
+    pub(crate) fn of_listener(
         &self,
         url: &SessionUrl,
         bind: SocketAddr,
         reachable: SocketAddr,
+        side: Side,
     ) -> Result<Access, Failure> {
         let mut given = self.given(url)?;
         let mut is_fresh = false;
@@ -109,12 +127,16 @@ impl KeyOptions {
         if key.is_none() && !self.insecure && !is_loopback(bind) {
             (key, is_fresh) = (Some(fresh_key().map_err(|error| Failure::running(&error))?), true);
         }
-        if let Some(key) = &key {
-            let shown = SessionUrl::new(reachable.to_string(), Some(key.clone()));
-            note(&match is_fresh {
-                true => format!("send to {}", shown.to_secret_text()),
-                false => format!("send to {shown} with the same key"),
-            });
+        let shown = SessionUrl::new(reachable.to_string(), key.clone());
+        let (what, shown) = match side {
+            Side::Receiver => ("send to", shown),
+            Side::Sender => ("receive from", shown.with_mode(Mode::Caller)),
+        };
+        match (&key, side) {
+            (Some(_), _) if is_fresh => note(&format!("{what} {}", shown.to_secret_text())),
+            (Some(_), _) => note(&format!("{what} {shown} with the same key")),
+            (None, Side::Sender) => note(&format!("{what} {shown}")),
+            (None, Side::Receiver) => {}
         }
         Ok(self.warned(Access { key, insecure: self.insecure }, bind))
     }
@@ -141,7 +163,7 @@ impl KeyOptions {
 
     fn warned(&self, access: Access, address: SocketAddr) -> Access {
         if access.key.is_none() && self.insecure && !is_loopback(address) {
-            note("INSECURE: plain RTP. Anyone on the path can see the video, replace it and end it");
+            note("INSECURE: no key. Anyone on the path can see the video, replace it and end it");
         }
         access
     }

@@ -27,6 +27,8 @@ pub(super) fn of_sender(time: f64, event: &SendEvent, via: &[Via]) -> Option<Liv
         SendEvent::Connected(_) => of("peer", "receiver has the key".into()),
         SendEvent::Server(state) => of("peer", super::server::state_name(*state)),
         SendEvent::OtherKey => of("peer", "receiver has another key".into()),
+        SendEvent::Called(from) => of("peer", format!("{from} receives")),
+        SendEvent::CallerRefused(from) => of("peer", format!("{from} has another key")),
         SendEvent::Replaced => of("peer", "another sender took over".into()),
         SendEvent::RateReduced(breach, most) => {
             of("breaker", format!("{breach}: no more than {most:.2} is sent"))
@@ -79,6 +81,8 @@ pub(super) fn of_receiver(time: f64, event: &ReceiveEvent) -> Option<Live> {
         ReceiveEvent::Fresh(duration) => of("fresh", format!("the picture was too old for {duration:.0}")),
         ReceiveEvent::Connected(_) => of("receiver", "sender has the key".into()),
         ReceiveEvent::OtherKey(from) => of("receiver", format!("{from} has another key")),
+        ReceiveEvent::Refused => of("receiver", "sender has another key".into()),
+        ReceiveEvent::Replaced => of("receiver", "another receiver took over".into()),
         ReceiveEvent::SinkFailed(error) => of("receiver", format!("the recording has ended: {error}")),
         ReceiveEvent::NotUnderstood(found) => of("receiver", without_h264(found)),
         ReceiveEvent::NotDecoded(codec) => of("receiver", format!("there is no decoder for {codec}")),

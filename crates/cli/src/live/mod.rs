@@ -1,6 +1,7 @@
 //! What `demo`, `send` and `recv` share: options, the loop, messages and the report.
 
 pub(crate) mod beside;
+pub(crate) mod calls;
 pub(crate) mod client_buffer;
 pub(crate) mod emulated;
 mod hand_link;

@@ -1,9 +1,11 @@
 //! Options of the network: by which interface, how marked and how large datagrams are.
 
+use super::keys;
 use crate::failure::{Failure, note};
-use seaway_net::webrtc::StunServer;
-use seaway_net::{Dscp, SocketOptions, Via, mtu_towards, reachable_address};
+use seaway_net::webrtc::{StunServer, reflexive_address};
+use seaway_net::{Clock, Dscp, SocketOptions, Via, mtu_towards, reachable_address};
 use seaway_units::DataSize;
+use std::io;
 use std::net::SocketAddr;
 
 /// Options of `send` and `recv`.
@@ -21,8 +23,8 @@ pub(crate) struct NetworkOptions {
     /// what the interface takes where that is less. Above 1500, lost packets are repaired by retransmission alone
     #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u64).range(SMALLEST..=LARGEST))]
     mtu: Option<u64>,
-    /// For hosts behind NAT: ask this STUN server by which address other hosts see us, and offer that to media servers and to the
-    /// players of the page. Not for rtp://
+    /// For hosts behind NAT: ask this STUN server by which address other hosts see us. It is offered to media servers and to the players
+    /// of the page, and stands in the URL that an end prints that listens at rtp://
     #[arg(long, value_name = "HOST:PORT")]
     stun: Option<StunServer>,
 }
@@ -43,11 +45,12 @@ impl NetworkOptions {
         self.stun.clone()
     }
 
-    /// Refuses `--stun` where neither a media server nor the page would use it.
-    pub(crate) fn check_stun(&self, has_webrtc: bool) -> Result<(), Failure> {
-        match (&self.stun, has_webrtc) {
+    /// Refuses `--stun` where nothing uses it: neither WebRTC nor an end that listens.
+    pub(crate) fn check_stun(&self, is_used: bool) -> Result<(), Failure> {
+        match (&self.stun, is_used) {
             (Some(_), false) => Err(Failure::input(
-                &"--stun is for WebRTC: a media server (whip+https://, whep+https://) or the page (--web)",
+                &"--stun is for WebRTC, a media server (whip+https://, whep+https://) or the page (--web), and for an end that \
+                  listens at rtp://",
             )),
             _ => Ok(()),
         }
@@ -62,9 +65,19 @@ impl NetworkOptions {
         }
     }
 
-    /// The address by which other hosts reach a receiver at `bind`.
+    /// The address by which other hosts reach an end that listens at `bind`: as the STUN server sees it, where one is asked.
     pub(crate) fn reachable(&self, bind: SocketAddr) -> Result<SocketAddr, Failure> {
+        if let Some(stun) = self.stun.as_ref().filter(|_| !keys::is_loopback(bind)) {
+            let failed = |error: io::Error| Failure::running(&format!("the STUN server {stun}: {error}"));
+            return self.mapped(stun, bind).map_err(failed);
+        }
         self.interface.as_ref().map_or_else(|| Ok(reachable_address(bind)), |via| Self::reached(via, bind))
+    }
+
+    /// The address that `stun` sees of the port at `bind`, which is free again then.
+    fn mapped(&self, stun: &StunServer, bind: SocketAddr) -> io::Result<SocketAddr> {
+        let mut socket = self.sockets().bind(bind)?;
+        reflexive_address(&Clock::start(), &mut socket, stun.resolve(bind.ip())?)
     }
 
     fn reached(via: &Via, bind: SocketAddr) -> Result<SocketAddr, Failure> {

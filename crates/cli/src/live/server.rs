@@ -61,7 +61,7 @@ impl FromStr for Source {
     fn from_str(text: &str) -> Result<Self, String> {
         if let Some(rest) = text.strip_prefix("udp://") {
             let url = format!("rtp://{}", rest.trim_start_matches('@'));
-            let url = url.parse().ok().filter(|url: &SessionUrl| url.key().is_none());
+            let url = url.parse().ok().filter(|url: &SessionUrl| url.key().is_none() && url.mode().is_none());
             return url.map(Self::Stream).ok_or("expected udp://host:port and nothing behind it".into());
         }
         match server(

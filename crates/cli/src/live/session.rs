@@ -186,6 +186,13 @@ impl Session {
             SendEvent::Session(SenderEvent::Lane { lane, state }) => {
                 messages::of_lane(lane, state, &self.via).iter().for_each(|message| note(message));
             }
+            SendEvent::Called(from) => {
+                note(&format!("{from} receives"));
+                self.destination = Some(from.to_string());
+            }
+            SendEvent::CallerRefused(from) => {
+                note(&format!("{from} calls with another key and is refused"));
+            }
             SendEvent::Replaced => {
                 return Err(Failure::running(&"another sender with the same key took over"));
             }
@@ -227,6 +234,12 @@ impl Session {
             ReceiveEvent::OtherKey(from) => {
                 note(&format!("{from} wants to send with another key and is refused"));
                 self.other_key = Some(from);
+            }
+            ReceiveEvent::Refused if !self.connected => {
+                return Err(Failure::running(&"the sender has another key"));
+            }
+            ReceiveEvent::Replaced => {
+                return Err(Failure::running(&"another receiver with the same key took over"));
             }
             ReceiveEvent::Session(ReceiverEvent::SessionStarted(session)) => {
                 self.has_begun = true;

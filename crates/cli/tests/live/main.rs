@@ -2,6 +2,7 @@
 
 mod breaker;
 mod browser;
+mod calls;
 mod changing_link;
 mod client_buffer;
 mod compare;

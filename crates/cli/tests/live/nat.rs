@@ -105,6 +105,49 @@ fn a_sender_behind_nat_needs_nothing() {
     session(&network.inside, &network.open, OPEN);
 }
 
+/// A keyed session of pictures and sound: the receiver calls the sender by the URL that it prints, or by the one at `at`.
+fn call(sender: &str, receiver: &str, at: Option<&str>, options: &[&str]) {
+    let folder = tempfile::tempdir().unwrap();
+    let listen = format!("rtp://0.0.0.0:{PORT}?mode=listener");
+    let arguments = [&["send", "test:320x180@25+tone", &listen], options].concat();
+    let mut sender = start(sender, folder.path(), &arguments);
+    let printed = sender.wait_for_note("receive from rtp://").split_whitespace().last().unwrap().to_owned();
+    let url = match at {
+        Some(host) => format!("rtp://{host}:{PORT}?{}", printed.split_once('?').expect("a key").1),
+        None => printed,
+    };
+    let mut receiver = start(receiver, folder.path(), &["recv", &url, "--stats", "json"]);
+    receiver.wait_for_frames(50);
+    let has_sound =
+        |line: &serde_json::Value| line["sound_packets"].as_u64().is_some_and(|count| count > 100);
+    receiver.wait_for("sound", has_sound);
+    receiver.finish();
+    sender.finish_sender();
+}
+
+#[test]
+fn a_receiver_behind_nat_may_call() {
+    let Some(network) = Network::new("c") else { return };
+    // Nothing is forwarded to it.
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", &network.translator, "nft", "flush chain ip nat pre"]);
+    assert!(command.status().unwrap().success());
+    call(&network.open, &network.inside, Some(OPEN), &[]);
+}
+
+/// The sender is the one whose port is forwarded; the URL that it prints has the router's address.
+#[test]
+fn a_sender_behind_nat_learns_its_address() {
+    let (Some(network), true) = (Network::new("l"), has("python3", "--version")) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/live/stun_server.py");
+    let mut stun =
+        Live::start(within(&network.open, "python3", folder.path(), &[script.to_str().unwrap(), STUN]));
+    stun.wait_for_output("ready");
+    call(&network.inside, &network.open, None, &["--stun", STUN]);
+    stun.kill();
+}
+
 /// A host behind an address translator that lets in nothing unasked but HTTP, and the network outside.
 struct Home {
     inside: String,

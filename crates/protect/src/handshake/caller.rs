@@ -8,7 +8,7 @@ use seaway_session::SourceId;
 pub enum Caller {
     /// The sender of media, the usual case.
     Sender,
-    /// The receiver: it can be reached by nobody, and the sender can.
+    /// The receiver: no other host reaches it, as behind NAT, and the sender is reached.
     Receiver,
 }
 

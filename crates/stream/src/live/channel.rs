@@ -27,6 +27,26 @@ impl Channel {
         }
     }
 
+    /// The receiver that called; `None` where receivers do not call, or none did.
+    pub(super) fn caller(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Receiver(channel) => channel.peer().filter(|_| channel.is_listening()),
+            Self::Server(_) => None,
+        }
+    }
+
+    /// Whether receivers call.
+    pub(super) fn is_listening(&self) -> bool {
+        matches!(self, Self::Receiver(channel) if channel.is_listening())
+    }
+
+    /// The receiver has said goodbye.
+    pub(super) fn on_receiver_left(&mut self) {
+        if let Self::Receiver(channel) = self {
+            channel.on_receiver_left();
+        }
+    }
+
     /// How the connection to a media server is.
     pub(super) fn server_state(&self) -> Option<ServerState> {
         match self {

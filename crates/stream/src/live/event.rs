@@ -21,6 +21,10 @@ pub enum SendEvent {
     OtherKey,
     /// Another sender with the same key took over. The session is at its end.
     Replaced,
+    /// A receiver called a sender that listens, from this address: it has the key, and takes the place of the one before.
+    Called(SocketAddr),
+    /// A receiver with another key called a sender that listens. Reported once; the others are counted.
+    CallerRefused(SocketAddr),
     /// The network does not carry the transmission (RFC 8083). No more than this rate leaves from now.
     RateReduced(Breach, Bitrate),
     /// The congestion has gone, and no more than this rate leaves from now; `None`: what the controller allows.
@@ -63,6 +67,10 @@ pub enum ReceiveEvent {
     NotDeleted(WhipError),
     /// An end with another key wants to send. Reported once for a receiver; the others are counted.
     OtherKey(SocketAddr),
+    /// The sender that was called has another key.
+    Refused,
+    /// Another receiver with the same key called the sender and took over. The session is at its end.
+    Replaced,
     /// The picture changed after it had frozen for this long.
     Freeze(TimeDelta),
     /// The picture on the screen was captured this long ago: the bound of [`ReceiverBuilder::stale_after`](super::ReceiverBuilder::stale_after)

@@ -46,6 +46,8 @@ pub struct ReceiverBuilder {
     bind: SocketAddr,
     /// The media server that is asked, and the address of its URL.
     server: Option<(MediaServer, SocketAddr)>,
+    /// The sender that is called.
+    call: Option<SocketAddr>,
     network: SocketOptions,
     mtu: Option<DataSize>,
     key: Option<SessionKey>,
@@ -243,10 +245,18 @@ impl ReceiverBuilder {
         match &self.server {
             Some(_) if self.window || self.key.is_some() => Err(Error::NotForServer),
             Some((server, to)) if is_exposed(*to) && !server.url.is_secure() => Err(Error::PlainHttp(*to)),
-            None if self.key.is_none() && is_exposed(self.bind) => Err(Error::Unprotected(self.bind)),
+            None if self.call.is_some() && self.window => Err(Error::NotByCall),
+            None if self.key.is_none() && is_exposed(self.other_end()) => {
+                Err(Error::Unprotected(self.other_end()))
+            }
             None if self.window && self.key.is_some() => Err(Error::NoKeys),
             _ => Ok(()),
         }
+    }
+
+    /// Where the sender is, or where it sends to.
+    fn other_end(&self) -> SocketAddr {
+        self.call.unwrap_or(self.bind)
     }
 
     /// Adds the machine of an RTP session; gives the session at a media server.
@@ -264,11 +274,11 @@ impl ReceiverBuilder {
         };
         let plain = match &subscription {
             Some(subscription) => Some(subscription.media.clone()),
-            None => self.plain.clone().filter(|_| key.is_none()),
+            None => self.plain.clone().filter(|_| key.is_none() && self.call.is_none()),
         };
         let (now, local) = (runtime.clock().now(), socket.local_address()?);
         let identity = Identity::random()?;
-        let is_protected = key.is_some() || subscription.is_some();
+        let is_protected = key.is_some() || subscription.is_some() || self.call.is_some();
         let mut config = config(*bind, identity, is_protected, *latency);
         config.playout = self.buffer.map_or(playout.within(*latency), Playout::Bytes);
         config.plain = plain.clone();
@@ -278,6 +288,10 @@ impl ReceiverBuilder {
         let (access, resource) = match (subscription, key.clone()) {
             (Some(Subscription { subscriber, resource, .. }), _) => {
                 (Access::Server(Box::new(subscriber), ServerState::Connecting), Some(resource))
+            }
+            (None, key) if self.call.is_some() => {
+                let (to, key) = (self.other_end(), key.unwrap_or(SessionKey::PUBLIC));
+                (Access::Keyed(Box::new(ReceiverChannel::calling(to, key, ssrc, identity.seed))), None)
             }
             (None, None) => (Access::Open { peer: None, lock }, None),
             (None, Some(key)) => {
@@ -309,6 +323,12 @@ impl Decoding {
     }
 }
 
+/// Any local address and port of the family of `to`.
+fn any_towards(to: SocketAddr) -> SocketAddr {
+    let any: IpAddr = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    SocketAddr::new(any, 0)
+}
+
 fn config(bind: SocketAddr, identity: Identity, is_keyed: bool, latency: TimeDelta) -> ReceiverConfig {
     let mut config = ReceiverConfig::new(identity.session);
     config.overhead = overhead(bind, is_keyed);
@@ -329,6 +349,7 @@ impl Receiver {
         ReceiverBuilder {
             bind,
             server: None,
+            call: None,
             network: SocketOptions::default(),
             mtu: None,
             key: None,
@@ -354,9 +375,14 @@ impl Receiver {
     /// The server's name has no address.
     pub fn of_server(server: MediaServer) -> Result<ReceiverBuilder, Error> {
         let to = server.resolve()?;
-        let any: IpAddr =
-            if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-        Ok(ReceiverBuilder { server: Some((server, to)), ..Self::builder(SocketAddr::new(any, 0)) })
+        Ok(ReceiverBuilder { server: Some((server, to)), ..Self::builder(any_towards(to)) })
+    }
+
+    /// Configures a receiver that calls the sender that listens at `to` ([`Sender::listener`](super::Sender::listener)): for receivers
+    /// that no other host reaches, behind NAT or a firewall. It calls until the sender answers, and again when nothing comes any more; a sender
+    /// that takes calls sends to one receiver at a time.
+    pub fn caller(to: SocketAddr) -> ReceiverBuilder {
+        ReceiverBuilder { call: Some(to), ..Self::builder(any_towards(to)) }
     }
 
     /// Where it receives.

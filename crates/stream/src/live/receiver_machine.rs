@@ -309,16 +309,24 @@ impl ReceiverMachine {
                 event.into_iter().for_each(|event| self.update(event));
             }
             Ok(Received::Handshake) => {}
-            Err(error) => {
-                self.rejected.count(error);
-                if error == Error::Replayed {
-                    self.repeated_by_lane(now, datagram);
-                }
-                if error == Error::OtherKey && !std::mem::replace(&mut self.has_warned, true) {
-                    self.update(ReceiverUpdate::Keys(now, ReceiveEvent::OtherKey(datagram.from)));
-                }
-            }
+            Err(error) => self.on_refused(now, datagram, error),
         }
+    }
+
+    /// A datagram of a keyed session was refused.
+    fn on_refused(&mut self, now: Timestamp, datagram: &Incoming<'_>, error: Error) {
+        self.rejected.count(error);
+        let is_calling = matches!(&self.access, Access::Keyed(channel) if channel.is_calling());
+        let event = match error {
+            Error::Replayed => return self.repeated_by_lane(now, datagram),
+            Error::OtherKey if is_calling => ReceiveEvent::Refused,
+            Error::OtherKey if !std::mem::replace(&mut self.has_warned, true) => {
+                ReceiveEvent::OtherKey(datagram.from)
+            }
+            Error::Replaced => ReceiveEvent::Replaced,
+            _ => return,
+        };
+        self.update(ReceiverUpdate::Keys(now, event));
     }
 
     /// Of a media server.
@@ -419,9 +427,13 @@ impl Machine for ReceiverMachine {
     }
 
     fn handle_timeout(&mut self, now: Timestamp) {
-        if let Access::Server(subscriber, _) = &mut self.access {
-            subscriber.handle_timeout(now);
-            self.follow_server(now);
+        match &mut self.access {
+            Access::Open { .. } => {}
+            Access::Keyed(channel) => channel.handle_timeout(now),
+            Access::Server(subscriber, _) => {
+                subscriber.handle_timeout(now);
+                self.follow_server(now);
+            }
         }
         self.receiver.handle_timeout(now);
         if self.next_snapshot <= now {
@@ -439,7 +451,8 @@ impl Machine for ReceiverMachine {
     fn poll_timeout(&self) -> Option<Timestamp> {
         let channel = match &self.access {
             Access::Server(subscriber, _) => subscriber.poll_timeout(),
-            Access::Open { .. } | Access::Keyed(_) => None,
+            Access::Keyed(channel) => channel.poll_timeout(),
+            Access::Open { .. } => None,
         };
         let own = [self.next_snapshot].into_iter().chain(self.end);
         self.receiver.poll_timeout().into_iter().chain(own).chain(channel).min()

@@ -177,6 +177,8 @@ pub(super) struct SenderMachine {
     sound_loss: Option<SoundLoss>,
     next_snapshot: Timestamp,
     rejected: RejectCounters,
+    /// A caller with another key was reported.
+    has_warned: bool,
 }
 
 impl SenderMachine {
@@ -212,6 +214,7 @@ impl SenderMachine {
             sound_loss: None,
             next_snapshot: now,
             rejected,
+            has_warned: false,
         };
         machine.after_input(now);
         machine
@@ -321,9 +324,27 @@ impl SenderMachine {
         Some(Outgoing { socket, to, ecn: transmit.ecn })
     }
 
-    fn on_refused(&mut self, now: Timestamp, error: Error) {
+    /// The other end has shown that it has the key. Another one than before starts with a key frame, and on a path of its own.
+    fn on_established(&mut self, now: Timestamp, is_new: bool) {
+        let keys = self.channel.keys().cloned().map(Box::new);
+        let connected = keys.map(SendEvent::Connected);
+        let called = self.channel.caller().filter(|_| is_new).map(SendEvent::Called);
+        if called.is_some() && self.is_ready {
+            self.controls.request_key_frame();
+            self.sender.on_route_changed(now);
+        }
+        let events = called.into_iter().chain(connected);
+        events.for_each(|event| self.update(SenderUpdate::Event(now, event)));
+    }
+
+    fn on_refused(&mut self, now: Timestamp, from: SocketAddr, error: Error) {
         self.rejected.count(error);
         match error {
+            Error::OtherKey if self.has_warned => {}
+            Error::OtherKey if self.channel.is_listening() => {
+                self.has_warned = true;
+                self.update(SenderUpdate::Event(now, SendEvent::CallerRefused(from)));
+            }
             Error::OtherKey => self.update(SenderUpdate::Event(now, SendEvent::OtherKey)),
             Error::Replaced => self.update(SenderUpdate::Event(now, SendEvent::Replaced)),
             _ => {}
@@ -340,6 +361,10 @@ impl SenderMachine {
         while let Some(event) = self.sender.poll_event() {
             if matches!(event, SenderEvent::KeyFrameWanted { .. }) {
                 self.controls.request_key_frame();
+            }
+            if matches!(event, SenderEvent::PeerLeft { .. }) {
+                self.channel.on_receiver_left();
+                self.follow_channel(now);
             }
             self.update(SenderUpdate::Event(now, SendEvent::Session(event)));
         }
@@ -426,13 +451,9 @@ impl Machine for SenderMachine {
                     self.sender.handle_message(now, datagram.at.min(now), &message);
                 }
             }
-            Ok(Received::Established { .. }) => {
-                let keys = self.channel.keys().cloned().map(Box::new);
-                let event = keys.map(|keys| SenderUpdate::Event(now, SendEvent::Connected(keys)));
-                event.into_iter().for_each(|event| self.update(event));
-            }
+            Ok(Received::Established { is_new }) => self.on_established(now, is_new),
             Ok(Received::Handshake) => {}
-            Err(error) => self.on_refused(now, error),
+            Err(error) => self.on_refused(now, datagram.from, error),
         }
         self.after_input(now);
     }

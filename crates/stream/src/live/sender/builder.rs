@@ -22,6 +22,8 @@ use std::sync::mpsc;
 pub struct SenderBuilder {
     pub(super) to: SocketAddr,
     pub(super) bind: SocketAddr,
+    /// Receivers call.
+    pub(super) listens: bool,
     pub(super) network: SocketOptions,
     pub(super) mtu: Option<DataSize>,
     pub(super) server: Option<MediaServer>,
@@ -58,6 +60,7 @@ impl SenderBuilder {
         Self {
             to,
             bind: SocketAddr::new(any, 0),
+            listens: false,
             network: SocketOptions::default(),
             mtu: None,
             server: None,

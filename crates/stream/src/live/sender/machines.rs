@@ -22,7 +22,7 @@ use seaway_protect::Protection;
 use seaway_protect::channel::SenderChannel;
 use seaway_session::{
     self as session, CircuitBreaker, FeedbackFormat, Format, Limits, OVERHEAD_IPV4, OVERHEAD_IPV6,
-    PlainReceiver, SenderConfig, StreamConfig, StreamDescription,
+    PlainReceiver, SenderConfig, SessionKey, StreamConfig, StreamDescription,
 };
 use seaway_units::{DataSize, TimeDelta, Timestamp};
 use std::io;
@@ -48,7 +48,7 @@ impl SenderBuilder {
         let Self { to, key, limits, latency, .. } = self;
         let plain = self.plain && key.is_none() && self.server.is_none();
         let identity = Identity::random()?;
-        let is_protected = key.is_some() || self.server.is_some();
+        let is_protected = key.is_some() || self.server.is_some() || self.listens;
         let mut config =
             config(*to, identity, is_protected, self.control.clone()?, *limits, self.format).within(*latency);
         self.repair.apply(*latency, &mut config);
@@ -86,7 +86,8 @@ impl SenderBuilder {
         let control_address =
             if plain { Some(self.plain_rtp(&mut config, &mut sockets, runtime, identity)?) } else { None };
         let has_lanes = config.lanes > 1;
-        let socket_count = if plain || publication.is_some() || has_lanes { 1 } else { self.socket_count };
+        let socket_count =
+            if plain || publication.is_some() || has_lanes || self.listens { 1 } else { self.socket_count };
         for via in self.via.iter().skip(1) {
             sockets.push(self.bind_via(via)?);
         }
@@ -98,6 +99,11 @@ impl SenderBuilder {
         let (channel, resource) = match (publication, key.clone()) {
             (Some(Publication { publisher, resource, .. }), _) => {
                 (Channel::Server(Box::new(publisher)), Some(resource))
+            }
+            (None, key) if self.listens => {
+                let key = key.unwrap_or(SessionKey::PUBLIC);
+                let channel = SenderChannel::listening(now, key, identity.session, identity.seed);
+                (Channel::receiver(channel), None)
             }
             (None, None) if plain => (Channel::receiver(SenderChannel::plain_host(*to)), None),
             (None, None) => (Channel::receiver(SenderChannel::plain(*to)), None),

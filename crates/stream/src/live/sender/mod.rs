@@ -37,6 +37,7 @@ const LAST_PICTURE: TimeDelta = TimeDelta::from_secs(1);
 
 /// A live sender: a capture thread, and the media thread unless it shares one.
 pub struct Sender {
+    local: SocketAddr,
     input: FrameInput,
     updates: Receiver<SenderUpdate>,
     state: SenderState,
@@ -52,6 +53,19 @@ impl Sender {
     /// Configures a sender to `to`.
     pub fn builder(to: SocketAddr) -> SenderBuilder {
         SenderBuilder::new(to)
+    }
+
+    /// Configures a sender that listens at `bind`, one address of this host or any, and sends to the receiver that calls
+    /// ([`Receiver::caller`](super::Receiver::caller)), from the beginning of the source: for receivers that no other host reaches, behind NAT or
+    /// a firewall. A receiver that calls later takes the place of the one before, by the proof that it has the key. Without a key every
+    /// receiver has it, which is for the loopback address, or for [`insecure`](SenderBuilder::insecure).
+    pub fn listener(bind: SocketAddr) -> SenderBuilder {
+        SenderBuilder { bind, listens: true, ..SenderBuilder::new(bind) }
+    }
+
+    /// Where it listens, or leaves.
+    pub const fn local_address(&self) -> SocketAddr {
+        self.local
     }
 
     /// Configures a sender that publishes at a media server by WHIP (RFC 9725): H.264 over ICE, DTLS and SRTP. It begins with one

@@ -68,6 +68,7 @@ impl SenderBuilder {
             Some(via) => self.bind_via(via)?,
             None => bind_at(&self.network, bind)?,
         };
+        let local = socket.local_address()?;
         let breaker = self.circuit_breaker.then(|| CircuitBreaker::new(!is_loopback));
         let (commands, queue) = mpsc::channel();
         let (send_updates, updates) = mpsc::channel();
@@ -122,7 +123,7 @@ impl SenderBuilder {
             encoding: Default::default(),
         });
         let (capture, state) = (capture.map(Capture::start).transpose()?, SenderState::new(control));
-        Ok(Sender { input, updates, state, capture, stop, meter, runtime: None, resource })
+        Ok(Sender { local, input, updates, state, capture, stop, meter, runtime: None, resource })
     }
 
     pub(super) fn bind_via(&self, via: &Via) -> Result<Socket, Error> {
@@ -156,6 +157,7 @@ impl SenderBuilder {
             None if self.carrier.is_some() && self.key.is_some() => Err(Error::NoKeys),
             None if is_exposed && self.key.is_none() => Err(Error::Unprotected(self.to)),
             None if self.window && self.key.is_some() => Err(Error::NoKeys),
+            _ if self.listens && (self.window || self.plain || !self.via.is_empty()) => Err(Error::NotByCall),
             _ if !self.via.is_empty() && (self.plain || self.server.is_some()) => Err(Error::NoLanes),
             _ if self.via.len() > 1 && self.window => Err(Error::NoLanes),
             _ => Ok(()),
