@@ -13,7 +13,7 @@ use crate::scenario::{
     SourceConfig, TcpFlow, WindowFlow, pairs,
 };
 use crate::session_config;
-use crate::source::{LadderSource, LiveSource, MediaSource, Shaped};
+use crate::source::{LadderSource, LiveSource, MediaSource, Shaped, SoundSource};
 use crate::tag::Tag;
 use crate::tcp_config;
 use seaway_control::ControlSpec;
@@ -292,7 +292,8 @@ impl FlowBuilder<'_> {
             schedule: self.schedule,
             interval: self.interval,
             keep_decisions: self.options.series,
-        });
+        })
+        .with_sound(media.stream.first().map(|stream| SoundSource::new(stream.rate, stream.frame)));
         Ok((Agent::MediaSender(Box::new(sender)), Agent::MediaReceiver(Box::new(receiver))))
     }
 

@@ -1,12 +1,14 @@
 //! The session configuration of a media flow.
 
-use crate::scenario::{self, MediaFlow, PlayoutMode, SourceConfig};
+use crate::scenario::{self, MediaFlow, PlayoutMode, SourceConfig, StreamKind, StreamSource};
 use seaway_control::Requirements;
 use seaway_session::{
     AdaptiveRepair, FeedbackFormat, Format, Limits, Playout, QueueLimits, ReceiverConfig, RepairLimits,
-    RepairRequests, SenderConfig, SessionDescription, SourceId, Stripe,
+    RepairRequests, SenderConfig, SessionDescription, SourceId, StreamConfig, StreamDescription, Stripe,
+    payload_type,
 };
-use seaway_units::{Bitrate, TimeDelta};
+use seaway_stream::source::PacketOverhead;
+use seaway_units::{Bitrate, DataSize, TimeDelta};
 
 /// The default range of a saturated flow: practically unlimited.
 const UNLIMITED: Limits =
@@ -48,6 +50,9 @@ pub(crate) fn sender(index: usize, media: &MediaFlow) -> SenderConfig {
         scenario::FeedbackFormat::Ccfb => FeedbackFormat::Ccfb,
         scenario::FeedbackFormat::Twcc => FeedbackFormat::Twcc,
     };
+    for stream in &media.stream {
+        config.streams.push(sound(stream, PacketOverhead::new(config.packet, config.overhead).headers));
+    }
     config.repair = repairs(media).then(RepairLimits::default);
     config.adaptive = media.repair.filter(|_| adapts(media)).map(|repair| AdaptiveRepair {
         deadline: repair.deadline.unwrap_or(RepairRequests::default().deadline),
@@ -68,6 +73,14 @@ pub(crate) fn sender(index: usize, media: &MediaFlow) -> SenderConfig {
         config.queue = QueueLimits { delay: None, ..QueueLimits::default() };
     }
     config
+}
+
+/// Sound, whose rate is that on the wire with so many octets of headers before each packet.
+fn sound(stream: &StreamSource, headers: DataSize) -> StreamConfig {
+    let StreamKind::Audio = stream.kind;
+    let description = StreamDescription::audio(Format::Opaque, payload_type::OPUS, 48_000);
+    let on_top = headers.over(stream.frame).unwrap_or(Bitrate::ZERO);
+    StreamConfig::audio(description, stream.rate + on_top)
 }
 
 /// The receiver of the session of this description.

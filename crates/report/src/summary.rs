@@ -106,6 +106,8 @@ measured! {
         delay_ms: Option<Distribution> = "Capture to display", Milliseconds, Lower,
         /// from capture to display by the stamp in the picture, where the clocks of both hosts agree
         glass_to_glass_ms: Option<Distribution> = "Glass to glass", Milliseconds, Lower,
+        /// sound beside the pictures
+        sound: Option<Sound> = "Sound", One, Neutral,
         /// times that the picture on the screen was older than the bound
         stale: Option<Stale> = "", One, Lower,
         /// gaps between displayed frames (webrtc-stats)
@@ -194,6 +196,27 @@ measured! {
         lost: u64 = "Frames lost", One, Lower,
         /// frames skipped by the encoder
         skipped: u64 = "Frames skipped", One, Lower,
+    }
+
+    /// Sound beside the pictures; each frame is a packet.
+    #[derive(Copy)]
+    pub struct Sound {
+        /// frames of sound that left, each once
+        sent: u64 = "frames sent", One, Neutral,
+        /// frames of sound that never left the send queue
+        dropped: u64 = "frames dropped", One, Lower,
+        /// frames of sound that were played
+        played: u64 = "frames played", One, Higher,
+        /// frames of sound that came after their playout time
+        late: u64 = "frames late", One, Lower,
+        /// frames of sound that never came, repair included
+        lost: u64 = "frames lost", One, Lower,
+        /// frames of sound played over those of the source
+        delivered: Option<f64> = "delivered", Ratio, Higher,
+        /// from the capture of a frame's first sample to its playing
+        delay_ms: Option<Distribution> = "capture to playing", Milliseconds, Lower,
+        /// absolute difference between the delays of sound and of the picture that was shown last
+        offset_ms: Option<Distribution> = "against pictures", Milliseconds, Lower,
     }
 
     /// Times that the picture on the screen was older than the bound.

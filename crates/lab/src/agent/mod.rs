@@ -5,6 +5,7 @@ mod decoder_sink;
 mod model_sink;
 mod receiver;
 mod sender;
+mod sound_sink;
 mod tcp;
 mod udp;
 mod window;

@@ -3,12 +3,14 @@
 use crate::agent::clock::DriftingClock;
 use crate::agent::decoder_sink::DecoderSink;
 use crate::agent::model_sink::ModelSink;
+use crate::agent::sound_sink::SoundSink;
 use crate::agent::{Endpoint, PORT};
 use crate::histogram::Histogram;
 use crate::interval::IntervalCounters;
 use crate::loss_notification::LossNotification;
 use crate::payload::{Content, Encoding, Payload};
 use crate::run::ShownFrame;
+use crate::source::SOUND;
 use crate::tag::Tag;
 use seaway_link::{Outbox, Packet, Wake};
 use seaway_session::{Receiver, ReceiverConfig, ReceiverEvent, ReceiverStatistics};
@@ -39,6 +41,7 @@ pub(crate) struct MediaReceiver {
     sinks: Sinks,
     /// From capture to display.
     delays: Histogram,
+    sound: SoundSink,
     /// Losses of the channel, if the controller uses loss notification.
     notification: Option<LossNotification>,
     /// The frames that were shown; `None`: not kept.
@@ -71,6 +74,7 @@ impl MediaReceiver {
             interval,
             sinks,
             delays,
+            sound: SoundSink::default(),
             notification,
             shown,
         }
@@ -96,6 +100,11 @@ impl MediaReceiver {
     /// From capture to display of each frame.
     pub(crate) fn delays(&self) -> &Histogram {
         &self.delays
+    }
+
+    /// The sound beside the pictures.
+    pub(crate) const fn sound(&self) -> &SoundSink {
+        &self.sound
     }
 
     /// The frames that were shown; empty where they are not kept.
@@ -162,6 +171,16 @@ impl MediaReceiver {
     fn follow(&mut self, now: Timestamp, event: ReceiverEvent) {
         let Some(receiver) = &mut self.receiver else { return };
         let is_measured = self.interval.contains(now);
+        match &event {
+            ReceiverEvent::Frame(frame) if frame.stream == SOUND => {
+                if is_measured {
+                    self.sound.on_played(age(now, frame.timestamp, SOUND_CLOCK));
+                }
+                return;
+            }
+            ReceiverEvent::FramesLost { stream, .. } if *stream == SOUND => return,
+            _ => {}
+        }
         let watched = self.sinks.decoder.as_mut().map(|sink| sink.on_event(now, &event));
         if watched.is_some_and(|watched| watched.wants_key_frame) {
             receiver.on_picture_lost(self.clock.local(now));
@@ -169,7 +188,8 @@ impl MediaReceiver {
         if let ReceiverEvent::Frame(frame) = event
             && watched.is_none_or(|watched| watched.displayed)
         {
-            let age = age(now, frame.timestamp);
+            let age = age(now, frame.timestamp, VIDEO_CLOCK);
+            self.sound.on_picture(age);
             if let Some(sink) = &mut self.sinks.model {
                 sink.show(now, now - age);
             }
@@ -187,12 +207,16 @@ fn statistics(receiver: Option<&Receiver>) -> ReceiverStatistics {
     receiver.map(Receiver::statistics).unwrap_or_default()
 }
 
+/// Ticks a second of the media clocks.
+const VIDEO_CLOCK: u32 = 90_000;
+const SOUND_CLOCK: u32 = 48_000;
+
 /// Time since the capture of the frame with this media timestamp: both ends share the simulator's clock, and the
-/// timestamp counts 1/90 000 s of it.
-fn age(now: Timestamp, timestamp: u32) -> TimeDelta {
-    let present = now.as_nanos() / 100_000 * 9 + now.as_nanos() % 100_000 * 9 / 100_000;
+/// timestamp counts its time in ticks of the media clock.
+fn age(now: Timestamp, timestamp: u32, clock_rate: u32) -> TimeDelta {
+    let present = u128::from(now.as_nanos()) * u128::from(clock_rate) / 1_000_000_000;
     let ticks = (present as u32).wrapping_sub(timestamp) as i32;
-    TimeDelta::from_nanos(i64::from(ticks) * 1_000_000_000 / 90_000)
+    TimeDelta::from_nanos(i64::from(ticks) * 1_000_000_000 / i64::from(clock_rate))
 }
 
 impl Endpoint for MediaReceiver {

@@ -5,7 +5,7 @@ use crate::histogram::Histogram;
 use crate::interval::IntervalCounters;
 use crate::payload::{Content, Encoding, Payload};
 use crate::scenario::OnOffSchedule;
-use crate::source::{LiveSource, MediaSource};
+use crate::source::{LiveSource, MediaSource, SoundSource};
 use crate::tag::Tag;
 use seaway_control::policy;
 use seaway_control::{ControlSpec, Decision, Feedback, SpecError, StreamId};
@@ -33,6 +33,8 @@ pub(crate) struct MediaSender {
     /// What the next packet is written into.
     scratch: Box<Content>,
     source: MediaSource,
+    /// Sound beside the pictures.
+    sound: Option<SoundSource>,
     /// The rate a model was last set to.
     encoder_rate: Bitrate,
     schedule: OnOffSchedule,
@@ -137,6 +139,7 @@ impl MediaSender {
             sender: None,
             scratch: Box::default(),
             source,
+            sound: None,
             encoder_rate: Bitrate::ZERO,
             is_on: false,
             change: schedule.next_on(Timestamp::ZERO),
@@ -148,6 +151,11 @@ impl MediaSender {
             round_trips: Arc::new(Mutex::new(Histogram::default())),
             decisions: keep_decisions.then(Vec::new),
         }
+    }
+
+    /// With sound beside the pictures.
+    pub(crate) fn with_sound(self, sound: Option<SoundSource>) -> Self {
+        Self { sound, ..self }
     }
 
     /// The session's description, which its receiver has from the start.
@@ -229,6 +237,9 @@ impl MediaSender {
             MediaSource::Model(source) => self.next_frame = (self.is_on && !source.is_over()).then_some(now),
             MediaSource::Live(live) => live.switch(now, self.is_on),
         }
+        if let Some(sound) = &mut self.sound {
+            sound.switch(now, self.is_on);
+        }
         match &mut self.sender {
             Some(sender) => sender.on_paused(now, !self.is_on),
             None => self.begin(now),
@@ -244,6 +255,12 @@ impl MediaSender {
         };
         if is_due {
             self.capture_frames(now);
+        }
+        if let (Some(sound), Some(sender)) = (&mut self.sound, &mut self.sender) {
+            while let Some(frame) = sound.take(now) {
+                // The stream is configured: nothing can be wrong with the frame.
+                let _ = sender.handle_frame(now, &frame);
+            }
         }
     }
 
@@ -310,7 +327,7 @@ impl MediaSender {
     fn follow(&mut self, now: Timestamp, event: SenderEvent) {
         let Some(sender) = &mut self.sender else { return };
         match event {
-            SenderEvent::Share { share, .. } => {
+            SenderEvent::Share { stream: StreamId(0), share } => {
                 if let MediaSource::Model(source) = &mut self.source {
                     let rate = coded_rate(share.media, source.interval(), sender, &self.config);
                     self.encoder_rate = rate;
@@ -327,7 +344,8 @@ impl MediaSender {
                     decisions.push(decision);
                 }
             }
-            SenderEvent::FramesDropped { .. }
+            SenderEvent::Share { .. }
+            | SenderEvent::FramesDropped { .. }
             | SenderEvent::Lane { .. }
             | SenderEvent::FeedbackFound { .. }
             | SenderEvent::PeerAppeared { .. }
@@ -339,7 +357,8 @@ impl MediaSender {
     #[inline]
     fn own_timeout(&self) -> Option<Timestamp> {
         let live = self.live().and_then(LiveSource::due);
-        earlier(earlier(self.change, self.next_frame), live)
+        let sound = self.sound.as_ref().and_then(SoundSource::due);
+        earlier(earlier(earlier(self.change, self.next_frame), live), sound)
     }
 
     /// What has just been written, as a packet.

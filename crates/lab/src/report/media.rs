@@ -5,7 +5,7 @@ use crate::histogram::Histogram;
 use crate::scenario::{MediaFlow, SourceConfig};
 use crate::source::LiveSource;
 use seaway_media::encoder::AdherenceReport;
-use seaway_report::summary::{Buffer, Encoder, FlowSummary, Frames, Freezes, MeanMax, Psnr, TimeIn};
+use seaway_report::summary::{Buffer, Encoder, FlowSummary, Frames, Freezes, MeanMax, Psnr, Sound, TimeIn};
 use seaway_session::{BufferStatistics, ReceiverStatistics, Sender, SenderStatistics};
 use seaway_units::{DataSize, Probability, TimeDelta, Timestamp};
 
@@ -70,6 +70,7 @@ pub(super) fn complete(
             total_s: (frozen(&measured.receiver.1) - frozen(&measured.receiver.0)).as_secs_f64(),
         });
     }
+    summary.sound = (!media.stream.is_empty()).then(|| sound(&measured, receiver));
     if let (Some(live), Some(sink)) = (sender.live(), receiver.decoder()) {
         complete_pictures(summary, live, sink.seen(end));
     }
@@ -80,6 +81,24 @@ pub(super) fn complete(
         let begin = measured.receiver.0.buffer.unwrap_or_default();
         buffer_summary(&begin, &end)
     });
+}
+
+/// Sound beside the pictures.
+fn sound(measured: &Measured, receiver: &MediaReceiver) -> Sound {
+    let sent = measured.sent(|sender| sender.audio.sent.packets);
+    let dropped = measured.sent(|sender| sender.audio.dropped);
+    let played = measured.received(|receiver| receiver.audio.displayed);
+    let due = sent + dropped;
+    Sound {
+        sent,
+        dropped,
+        played,
+        late: measured.received(|receiver| receiver.audio.late),
+        lost: measured.received(|receiver| receiver.audio.lost),
+        delivered: (due > 0).then(|| played as f64 / due as f64),
+        delay_ms: receiver.sound().delays().distribution(),
+        offset_ms: receiver.sound().offsets().distribution(),
+    }
 }
 
 /// What the viewer saw takes the place of what the receiver gave out.

@@ -298,6 +298,7 @@ fn media_flow(place: &Place<'_>, media: &MediaFlow) -> Result<(), ScenarioError>
     }
     let source = media.source.check();
     source.map_err(|(key, expected)| place.error(key, format!("`{key}`: {expected}")))?;
+    streams(place, media)?;
     if let Some(deadline) = media.repair.and_then(|repair| repair.deadline) {
         place.above_zero("repair.deadline", deadline)?;
     }
@@ -317,6 +318,23 @@ fn media_flow(place: &Place<'_>, media: &MediaFlow) -> Result<(), ScenarioError>
         if let Some(playout) = receiver.playout {
             place.above_zero("receiver.playout", playout)?;
         }
+    }
+    Ok(())
+}
+
+/// Streams beside the pictures.
+fn streams(place: &Place<'_>, media: &MediaFlow) -> Result<(), ScenarioError> {
+    let expected = "expected one at most, beside a source that has frames";
+    let has_frames = media.source != SourceConfig::Saturated;
+    place.require("stream", media.stream.is_empty() || media.stream.len() == 1 && has_frames, expected)?;
+    for stream in &media.stream {
+        let lengths = TimeDelta::from_micros(2500)..=TimeDelta::from_millis(120);
+        let is_frame = lengths.contains(&stream.frame);
+        place.require("stream", is_frame, "expected a `frame` of 2.5 ms to 120 ms, as Opus has them")?;
+        let rates = Bitrate::from_kbps(6)..=Bitrate::from_kbps(510);
+        place.require("stream", rates.contains(&stream.rate), "expected a `rate` of 6 to 510 kbit/s")?;
+        let size = stream.rate.size_in(stream.frame) + LEAST_MEDIA;
+        place.require("stream", size <= media.packet, "a frame is a packet, and has to fit into `packet`")?;
     }
     Ok(())
 }

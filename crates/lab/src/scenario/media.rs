@@ -31,6 +31,9 @@ pub struct MediaFlow {
     pub stripe: Option<Stripe>,
     /// Where frames come from.
     pub source: SourceConfig,
+    /// Streams beside the pictures; one at most.
+    #[serde(default)]
+    pub stream: Vec<StreamSource>,
     /// What the receiver reports.
     #[serde(default)]
     pub feedback: Feedback,
@@ -91,6 +94,37 @@ impl MediaFlow {
         }
         copy
     }
+}
+
+/// A stream beside the pictures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StreamSource {
+    /// What it carries.
+    pub kind: StreamKind,
+    /// The rate of coded octets, without headers.
+    #[serde(default = "sound_rate")]
+    pub rate: Bitrate,
+    /// The length of a frame, which is a packet.
+    #[serde(default = "sound_frame")]
+    pub frame: TimeDelta,
+}
+
+/// What streams beside the pictures carry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StreamKind {
+    /// Sound of a constant rate, on a clock of 48 kHz as Opus has it.
+    Audio,
+}
+
+/// That of `send`.
+fn sound_rate() -> Bitrate {
+    Bitrate::from_kbps(64)
+}
+
+fn sound_frame() -> TimeDelta {
+    TimeDelta::from_millis(20)
 }
 
 /// The range of a controller and its first rate.

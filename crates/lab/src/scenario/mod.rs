@@ -30,7 +30,10 @@ pub(crate) use expect::resolve;
 pub use expect::{Bound, Expect};
 pub use flow::{Flow, FlowKind};
 pub use link::{Direction, Link};
-pub use media::{EcnName, Feedback, FeedbackFormat, MediaFlow, PlayoutMode, Rates, Receiver, Repair, Stripe};
+pub use media::{
+    EcnName, Feedback, FeedbackFormat, MediaFlow, PlayoutMode, Rates, Receiver, Repair, StreamKind,
+    StreamSource, Stripe,
+};
 pub use overrides::Override;
 pub(crate) use routing::{RoutingGraph, pairs};
 pub(crate) use schedule::OnOffSchedule;

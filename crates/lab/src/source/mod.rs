@@ -9,6 +9,7 @@ mod periodic;
 mod rates;
 mod recorded;
 mod shaped;
+mod sound;
 mod statistical;
 mod stored;
 mod undershoot;
@@ -19,6 +20,7 @@ pub(crate) use ladder::{CodedPicture, LadderSource, Taken};
 pub(crate) use live::LiveSource;
 pub use recorded::FrameLadder;
 pub(crate) use shaped::Shaped;
+pub(crate) use sound::{SOUND, SoundSource};
 
 use model::FrameSource;
 
