@@ -7,7 +7,7 @@ use seaway_mpeg::container::{Companion, Demultiplexer, ElementaryPacket, Framing
 use seaway_units::TimeDelta;
 use std::collections::VecDeque;
 
-pub use seaway_mpeg::container::{AccessUnitTimes, Multiplexer};
+pub use seaway_mpeg::container::{AccessUnitTimes, Multiplexer, SoundFormat};
 
 /// Octets that are kept for the sound until the first picture is there.
 const MOST_SEEN: usize = 8 << 20;
@@ -25,6 +25,7 @@ pub struct TransportStream {
     /// Between access units that share a time stamp.
     interval: TimeDelta,
     ready: VecDeque<TransportUnit>,
+    framing: Framing,
     /// What came so far, until the sound is opened or was not asked for.
     seen: Option<Vec<u8>>,
     tap: Tap,
@@ -58,6 +59,7 @@ impl TransportStream {
     pub(crate) fn of(framing: Framing, wants_sound: bool) -> Self {
         Self {
             demultiplexer: Demultiplexer::new(framing, H264),
+            framing,
             clock: TimeStamps::default(),
             pace: Pace::default(),
             interval: FrameRate::USUAL.interval(),
@@ -132,7 +134,7 @@ impl TransportStream {
     pub(crate) fn take_sound(&mut self, first: TimeDelta) -> Option<PipedTrack> {
         let seen = self.seen.take()?;
         let sound = self.companions().into_iter().find(Companion::is_sound)?;
-        let (tap, track) = Tap::new(seen, sound.pid, sound.name(), self.clock.origin, first);
+        let (tap, track) = Tap::new(seen, self.framing, sound, self.clock.origin, first);
         self.tap = tap;
         Some(track)
     }

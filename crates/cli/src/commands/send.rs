@@ -166,7 +166,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     interrupt::install_live()?;
     let Addressed { builder, is_keyed, to, mtu } = plan.address(arguments)?;
     let mut input = plan.open(arguments)?;
-    let sound = arguments.sound(&mut input);
+    let sound = match arguments.destination {
+        Destination::Transport(_) => arguments.sound(&mut input).for_transport(),
+        _ => arguments.sound(&mut input),
+    };
     sound::print_tracks(&sound, input.left_out());
     if let (Some(file), Some(to)) = (&arguments.sdp, to) {
         write_description(file, to, input.format())?;
@@ -183,6 +186,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Some(local) => builder.bind(local),
         None => builder,
     };
+    let (sound, copied_sound) = sound.into_source();
     let builder = builder
         .plain(arguments.sdp.is_some())
         .control(plan.control.clone())
@@ -192,7 +196,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         .key_interval(arguments.key_every.or(arguments.has_players().then_some(PLAYER_KEY_INTERVAL)))
         .policy(plan.policy.clone())
         .stripe(arguments.stripe.into())
-        .sound(sound.into_source())
+        .sound(sound)
+        .copied_sound(copied_sound)
         .sound_delay(arguments.sound_delay.unwrap_or(TimeDelta::ZERO))
         .sockets(arguments.sockets)
         .via(arguments.via.clone())

@@ -2,13 +2,15 @@
 
 use super::input::Input;
 use crate::failure::note;
-use seaway_media::audio::{self, AudioSource, CommandAudio};
+use seaway_media::audio::{self, AacTrack, AudioSource, CommandAudio};
 
 /// What is sent of an input's sound.
 #[derive(Debug)]
 pub(crate) enum Sound {
     /// This track.
     Sent(Box<dyn AudioSource>),
+    /// These frames of AAC, as they are.
+    Copied(Box<AacTrack>),
     /// Nothing, for this reason.
     LeftOut(String),
     /// There is none.
@@ -33,11 +35,22 @@ impl Sound {
         }
     }
 
-    /// The track that is sent.
-    pub(crate) fn into_source(self) -> Option<Box<dyn AudioSource>> {
+    /// For a transport stream: AAC goes as it is.
+    pub(crate) fn for_transport(self) -> Self {
+        let Self::Sent(mut source) = self else { return self };
+        match source.take_aac() {
+            None => Self::Sent(source),
+            Some(Ok(track)) => Self::Copied(Box::new(track)),
+            Some(Err(error)) => Self::LeftOut(error.to_string()),
+        }
+    }
+
+    /// The track that is sent as Opus, or the one that is sent as it is.
+    pub(crate) fn into_source(self) -> (Option<Box<dyn AudioSource>>, Option<AacTrack>) {
         match self {
-            Self::Sent(source) => Some(source),
-            Self::LeftOut(_) | Self::None => None,
+            Self::Sent(source) => (Some(source), None),
+            Self::Copied(track) => (None, Some(*track)),
+            Self::LeftOut(_) | Self::None => (None, None),
         }
     }
 }
@@ -46,14 +59,16 @@ impl Sound {
 /// pictures.
 pub(crate) fn print_tracks(sound: &Sound, others: &[String]) {
     let mut has_taken = false;
-    if let Sound::Sent(source) = sound {
-        note(&format!("sound: {}, sent as Opus", source.codec()));
+    match sound {
+        Sound::Sent(source) => note(&format!("sound: {}, sent as Opus", source.codec())),
+        Sound::Copied(_) => note("sound: aac, sent as it is"),
+        Sound::LeftOut(_) | Sound::None => {}
     }
     for track in others {
         let is_audio = track.starts_with("audio ");
         match sound {
             // The first of its kind is sent.
-            Sound::Sent(_) if is_audio && !std::mem::replace(&mut has_taken, true) => {}
+            Sound::Sent(_) | Sound::Copied(_) if is_audio && !std::mem::replace(&mut has_taken, true) => {}
             Sound::LeftOut(why) if is_audio => note(&format!("left out: {track}: {why}")),
             _ => note(&format!("left out: {track}")),
         }

@@ -11,6 +11,7 @@ use seaway_net::Clock;
 use seaway_units::{TimeDelta, Timestamp};
 use serde_json::Value;
 use std::path::Path;
+use std::process::Stdio;
 
 /// Of a hundred pictures that leave so many arrive.
 const WANTED: u64 = 98;
@@ -49,14 +50,14 @@ fn sent_pictures(report: &Value) -> u64 {
     report["flows"][0]["frames"]["captured"].as_u64().unwrap_or_else(|| panic!("{report}"))
 }
 
-/// Nearly all pictures of `report` are in `got.mp4`, and H.264 and Opus.
-fn assert_whole(folder: &Path, sent: u64) {
+/// Nearly all pictures of `report` are in `got.mp4`, and H.264 and sound of this codec.
+fn assert_whole(folder: &Path, sent: u64, sound: &str) {
     let file = folder.join("got.mp4");
     let pictures = probed(&file);
     assert!(pictures * 100 >= sent * WANTED && pictures <= sent, "{pictures} of {sent}");
     let tracks = track_durations(&file);
     let codecs: Vec<_> = tracks.iter().map(|(codec, _)| codec.as_str()).collect();
-    assert_eq!(codecs, ["h264", "opus"], "{tracks:?}");
+    assert_eq!(codecs, ["h264", sound], "{tracks:?}");
 }
 
 fn seconds(file: &Path) -> Vec<f64> {
@@ -75,7 +76,7 @@ fn ffmpeg_records_what_is_sent_by_udp() {
     let line = format!("nothing comes back from {to}: the rate is 2.00 Mbit/s (--rate)");
     assert!(notes.contains(&line) && !notes.contains("INSECURE"), "{notes}");
     listener.end();
-    assert_whole(folder.path(), sent_pictures(&report));
+    assert_whole(folder.path(), sent_pictures(&report), "opus");
     let file = folder.path().join("got.mp4");
     check_in_step(&seconds(&file), &beeps(&file), 6);
     let sent = report["sound"]["sent"].as_u64().unwrap();
@@ -94,11 +95,50 @@ fn ffmpeg_records_a_copied_stream_of_a_multicast_group() {
     let listener = udp_recorder(folder.path(), &format!("{group}?localaddr=127.0.0.1&timeout=2000000"), port);
     let options = ["--copy", "--interface", "127.0.0.1", "--ttl", "1", "--insecure"];
     let (report, notes) = send(folder.path(), &[&["clip.ts", &group], &options[..]].concat());
+    assert!(notes.contains("sound: aac, sent as it is"), "{notes}");
     assert!(notes.contains("INSECURE") && notes.contains("the rate of the coded stream"), "{notes}");
     listener.end();
-    assert_whole(folder.path(), sent_pictures(&report));
+    assert_whole(folder.path(), sent_pictures(&report), "aac");
     let file = folder.path().join("got.mp4");
     check_in_step(&flashes(&file), &beeps(&file), 4);
+}
+
+/// AAC of a file whose pictures are coded anew, in a loop, and of a pipe; `recv` decodes it.
+#[test]
+fn aac_goes_as_it_is() {
+    if !has("ffmpeg", "-version") || !has("ffprobe", "-version") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    make_clip(folder.path(), "clip.mp4");
+    make_clip(folder.path(), "clip.ts");
+    for (input, options) in [("clip.mp4", &["--repeat", "--duration", "12.5 s"][..]), ("-", &["--copy"])] {
+        let port = free_port();
+        let listener = udp_recorder(folder.path(), &format!("udp://127.0.0.1:{port}?timeout=2000000"), port);
+        let to = format!("udp://127.0.0.1:{port}");
+        let mut command = seaway(folder.path(), &[&["send", input, &to, "--json"], options].concat());
+        let (status, output, notes) = match input {
+            "-" => {
+                let mut pipe = ffmpeg(folder.path(), "-re -i");
+                pipe.args(["clip.ts", "-c", "copy", "-f", "mpegts", "-"]).stdout(Stdio::piped());
+                let mut pipe = pipe.spawn().unwrap();
+                let ended = Live::start_with(command, pipe.stdout.take().unwrap().into()).end();
+                pipe.wait().unwrap();
+                ended
+            }
+            _ => {
+                command.stdin(Stdio::null());
+                Live::start(command).end()
+            }
+        };
+        assert!(status.success() && notes.contains("sound: aac, sent as it is"), "{notes}");
+        listener.end();
+        let report: Value = serde_json::from_str(&output).unwrap();
+        assert_whole(folder.path(), sent_pictures(&report), "aac");
+        let file = folder.path().join("got.mp4");
+        check_in_step(&flashes(&file), &beeps(&file), 4);
+        std::fs::remove_file(file).unwrap();
+    }
 }
 
 #[test]
@@ -119,7 +159,7 @@ fn recv_shows_and_records_what_is_sent_by_udp() {
         let sent = sent_pictures(&report);
         receiver.wait_for_frames(sent * WANTED / 100);
         receiver.finish();
-        assert_whole(folder.path(), sent);
+        assert_whole(folder.path(), sent, "opus");
         let file = folder.path().join("got.mp4");
         check_in_step(&seconds(&file), &beeps(&file), 5);
     }
@@ -143,7 +183,7 @@ fn a_listener_by_srt_records_it() {
     assert!(!notes.contains("0123456789") && !notes.contains("dropped"), "{notes}");
     listener.end();
     let report: Value = serde_json::from_str(&output).unwrap();
-    assert_whole(folder.path(), sent_pictures(&report));
+    assert_whole(folder.path(), sent_pictures(&report), "opus");
     let file = folder.path().join("got.mp4");
     check_in_step(&seconds(&file), &beeps(&file), 5);
 }

@@ -1,6 +1,6 @@
 //! The sound of a file, decoded by an installed FFmpeg.
 
-use super::{AudioSource, Block, SAMPLE_RATE};
+use super::{AacTrack, AudioSource, Block, SAMPLE_RATE};
 use crate::Error;
 use crate::subprocess::{Subprocess, hide_secrets};
 use std::io::{BufReader, ErrorKind, Read};
@@ -13,6 +13,8 @@ pub struct FfmpegAudio {
     codec: String,
     /// From the beginning of the file to its first picture, in samples.
     before: u64,
+    /// The time stamp of the first picture, in ticks of 90 kHz.
+    first: i64,
     pcm: Pcm,
 }
 
@@ -23,6 +25,8 @@ struct Tracks {
     codec: String,
     /// From the beginning of the file to its first picture, seconds.
     picture: f64,
+    /// The time stamp of the first picture, seconds.
+    stamp: f64,
 }
 
 impl FfmpegAudio {
@@ -31,9 +35,10 @@ impl FfmpegAudio {
     /// # Errors
     /// FFmpeg, with its ffprobe, is not installed or cannot read the file.
     pub fn open(name: &str) -> Result<Option<Self>, Error> {
-        let Some(Tracks { codec, picture }) = probe(name)? else { return Ok(None) };
+        let Some(Tracks { codec, picture, stamp }) = probe(name)? else { return Ok(None) };
         let before = (picture.max(0.0) * f64::from(SAMPLE_RATE)) as u64;
-        let mut source = Self { name: name.to_owned(), codec, before, pcm: decode(name)? };
+        let first = (stamp * 90_000.0).round() as i64;
+        let mut source = Self { name: name.to_owned(), codec, before, first, pcm: decode(name)? };
         source.skip()?;
         Ok(Some(source))
     }
@@ -52,6 +57,10 @@ impl AudioSource for FfmpegAudio {
     /// The codec of the track, for example `aac`.
     fn codec(&self) -> &str {
         &self.codec
+    }
+
+    fn take_aac(&mut self) -> Option<Result<AacTrack, Error>> {
+        (self.codec == "aac").then(|| AacTrack::of_file(&self.name, self.first))
     }
 
     fn rewind(&mut self) -> Result<(), Error> {
@@ -151,11 +160,11 @@ fn probe(name: &str) -> Result<Option<Tracks>, Error> {
 }
 
 /// A name is a file, never an option or a protocol of FFmpeg.
-fn file(name: &str) -> String {
+pub(super) fn file(name: &str) -> String {
     format!("file:{name}")
 }
 
-fn missing(name: &str, error: &std::io::Error) -> Error {
+pub(super) fn missing(name: &str, error: &std::io::Error) -> Error {
     Error::Ffmpeg(match error.kind() {
         ErrorKind::NotFound => format!("the sound of {name} needs FFmpeg, which is not installed"),
         _ => format!("ffmpeg: {error}"),
@@ -177,8 +186,8 @@ fn tracks(text: &str) -> Option<Tracks> {
         |line: Option<&str>| value(line?, "start_time")?.parse::<f64>().ok().filter(|at| at.is_finite());
     let begin = start(text.lines().find(|line| line.starts_with("format|"))).unwrap_or(0.0);
     let codec = value(first("audio")?, "codec_name").unwrap_or_else(|| "unknown".into());
-    let picture = start(first("video")).map_or(0.0, |at| (at - begin).max(0.0));
-    Some(Tracks { codec, picture })
+    let stamp = start(first("video")).unwrap_or(begin);
+    Some(Tracks { codec, picture: (stamp - begin).max(0.0), stamp })
 }
 
 #[cfg(test)]
@@ -192,10 +201,10 @@ mod tests {
             stream|codec_name=opus|codec_type=audio|start_time=1.400000\nformat|start_time=1.400000\n";
         let found = tracks(text).unwrap();
         assert_eq!(found.codec, "aac");
-        assert!((found.picture - 0.08).abs() < 1e-9);
+        assert!((found.picture - 0.08).abs() < 1e-9 && (found.stamp - 1.48).abs() < 1e-9);
         assert_eq!(tracks("stream|codec_name=h264|codec_type=video|start_time=0.0\n"), None);
         let odd = "stream|codec_type=audio|start_time=N/A\nformat|start_time=nan\n";
-        assert_eq!(tracks(odd), Some(Tracks { codec: "unknown".into(), picture: 0.0 }));
+        assert_eq!(tracks(odd), Some(Tracks { codec: "unknown".into(), picture: 0.0, stamp: 0.0 }));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! A [`Block`] is 20 ms of sound, which is also what an Opus packet of ours carries.
 
+mod aac;
 mod command;
 mod ffmpeg;
 mod opus;
@@ -9,6 +10,7 @@ mod piped;
 mod recovery;
 mod tone;
 
+pub use aac::{AacFrame, AacTrack};
 pub use command::CommandAudio;
 pub use ffmpeg::FfmpegAudio;
 pub use opus::{OpusDecoder, OpusEncoder};
@@ -45,6 +47,12 @@ pub trait AudioSource: fmt::Debug + Send {
     /// It comes as it is captured, and what is not read in time is lost or late.
     fn is_live(&self) -> bool {
         false
+    }
+
+    /// The frames of AAC that it is decoded from, as they are, in place of its blocks; `None` where there are none, or where blocks
+    /// were taken.
+    fn take_aac(&mut self) -> Option<Result<AacTrack, Error>> {
+        None
     }
 
     /// Begins again with the first sample.

@@ -1,8 +1,9 @@
 //! The sound of a transport stream that is read once, such as a pipe: FFmpeg decodes it from a copy of the octets.
 
 use super::ffmpeg::Pcm;
-use super::{AudioSource, Block, SAMPLE_RATE};
+use super::{AacTrack, AudioSource, Block, SAMPLE_RATE};
 use crate::Error;
+use seaway_mpeg::container::{Companion, Framing};
 use seaway_units::TimeDelta;
 use std::io::Write;
 use std::process::ChildStdin;
@@ -34,8 +35,8 @@ enum Copying {
 #[derive(Debug)]
 pub(crate) struct PipedTrack {
     copying: Arc<Mutex<Copying>>,
-    pid: u16,
-    codec: String,
+    framing: Framing,
+    track: Companion,
     /// The time stamp of time zero, 90 kHz.
     origin: u64,
     /// The time of the first picture.
@@ -43,17 +44,17 @@ pub(crate) struct PipedTrack {
 }
 
 impl Tap {
-    /// A tap, and the track of `pid` that it leads to. The stream began with `seen`.
+    /// A tap, and the track that it leads to. The stream began with `seen`.
     pub(crate) fn new(
         seen: Vec<u8>,
-        pid: u16,
-        codec: String,
+        framing: Framing,
+        track: Companion,
         origin: u64,
         first: TimeDelta,
     ) -> (Self, PipedTrack) {
         let copying = Arc::new(Mutex::new(Copying::Kept(seen)));
         let tap = Self(Arc::downgrade(&copying));
-        (tap, PipedTrack { copying, pid, codec, origin, first })
+        (tap, PipedTrack { copying, framing, track, origin, first })
     }
 
     /// Copies the next octets. Those that FFmpeg cannot take in time are lost to the sound.
@@ -91,12 +92,19 @@ impl PipedTrack {
     /// FFmpeg is not installed, or the system grants no process or thread.
     pub(crate) fn open(self, begin: TimeDelta) -> Result<PipedAudio, Error> {
         let ticks = self.origin as f64 + begin.as_secs_f64() * 90_000.0;
+        let first = ticks.round() as i64;
         let samples = (ticks / 90_000.0 * f64::from(SAMPLE_RATE)).round() as i64;
-        let (input, track) = (["-f", "mpegts", "-i", "pipe:0"], format!("0:i:{}", self.pid));
+        let (input, track) = (["-f", "mpegts", "-i", "pipe:0"], format!("0:i:{}", self.track.pid));
         // Times of the stream, and no delay to look at streams that are not used.
         let options = ["-copyts", "-analyzeduration", "1", "-fpsprobesize", "0"];
         let (pcm, stdin) = Pcm::decode("the input", &[&options[..], &input].concat(), &track, samples, true)?;
         let stdin = stdin.ok_or_else(|| Error::Ffmpeg("ffmpeg: no pipe".into()))?;
+        let codec = self.track.name();
+        Ok(PipedAudio { track: self, first, codec, pcm, stdin: Some(stdin) })
+    }
+
+    /// The octets of the stream from its beginning on.
+    fn copied(&self) -> Copied {
         let (feed, chunks) = sync_channel(MOST_WAITING);
         let mut copying = lock(&self.copying);
         let kept = match std::mem::replace(&mut *copying, Copying::Ended) {
@@ -104,14 +112,27 @@ impl PipedTrack {
                 *copying = Copying::Fed(feed);
                 kept
             }
-            // Without a feed, FFmpeg comes to an end with these octets.
+            // Without a feed it comes to an end with these octets.
             Copying::Whole(kept) => kept,
             Copying::Fed(_) | Copying::Ended => Vec::new(),
         };
-        drop(copying);
-        let feeding = Builder::new().name("sound feed".into()).spawn(move || write(stdin, &kept, &chunks));
-        feeding.map_err(|error| Error::Ffmpeg(format!("no thread for the sound: {error}")))?;
-        Ok(PipedAudio { _copying: self.copying, codec: self.codec, pcm })
+        Copied { _copying: Arc::clone(&self.copying), kept: Some(kept), chunks }
+    }
+}
+
+/// The octets of a stream, as they come.
+#[derive(Debug)]
+pub(super) struct Copied {
+    /// Ends the copy when it is not read any more.
+    _copying: Arc<Mutex<Copying>>,
+    kept: Option<Vec<u8>>,
+    chunks: Receiver<Vec<u8>>,
+}
+
+impl Copied {
+    /// The next ones; waits for them. `None` at the end.
+    pub(super) fn next(&mut self) -> Option<Vec<u8>> {
+        self.kept.take().or_else(|| self.chunks.recv().ok())
     }
 }
 
@@ -127,18 +148,40 @@ fn write(mut stdin: ChildStdin, kept: &[u8], chunks: &Receiver<Vec<u8>>) {
 #[derive(Debug)]
 pub(crate) struct PipedAudio {
     /// Ends the copy when the sound is not read any more.
-    _copying: Arc<Mutex<Copying>>,
+    track: PipedTrack,
+    /// The time stamp of the first picture, 90 kHz.
+    first: i64,
     codec: String,
     pcm: Pcm,
+    /// FFmpeg's, until it is fed.
+    stdin: Option<ChildStdin>,
+}
+
+impl PipedAudio {
+    /// FFmpeg gets the stream from now on.
+    fn feed(&mut self) -> Result<(), Error> {
+        let Some(stdin) = self.stdin.take() else { return Ok(()) };
+        let Copied { kept, chunks, .. } = self.track.copied();
+        let kept = kept.unwrap_or_default();
+        let feeding = Builder::new().name("sound feed".into()).spawn(move || write(stdin, &kept, &chunks));
+        feeding.map(drop).map_err(|error| Error::Ffmpeg(format!("no thread for the sound: {error}")))
+    }
 }
 
 impl AudioSource for PipedAudio {
     fn next_block(&mut self, block: &mut Block) -> Result<bool, Error> {
+        self.feed()?;
         self.pcm.next_block(block).map_err(Error::io("the input's sound"))
     }
 
     fn codec(&self) -> &str {
         &self.codec
+    }
+
+    fn take_aac(&mut self) -> Option<Result<AacTrack, Error>> {
+        let PipedTrack { framing, track, .. } = self.track;
+        self.stdin.take_if(|_| track.is_aac())?;
+        Some(Ok(AacTrack::of_pipe(self.track.copied(), framing, track.pid, self.first)))
     }
 
     fn rewind(&mut self) -> Result<(), Error> {
@@ -149,10 +192,20 @@ impl AudioSource for PipedAudio {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use seaway_mpeg::container::{Demultiplexer, H264, Multiplexer, SoundFormat};
+
+    /// A track of AAC beside pictures.
+    fn companion() -> Companion {
+        let (mut multiplexer, mut stream) = (Multiplexer::new(Some(SoundFormat::Aac)), Vec::new());
+        multiplexer.write(0, 7, &mut stream);
+        let mut demultiplexer = Demultiplexer::new(Framing::Plain, H264);
+        demultiplexer.push(&stream);
+        demultiplexer.companions()[0]
+    }
 
     #[test]
     fn a_stream_that_ends_first_is_kept_whole() {
-        let (tap, track) = Tap::new(vec![1], 256, "aac".into(), 0, TimeDelta::ZERO);
+        let (tap, track) = Tap::new(vec![1], Framing::Plain, companion(), 0, TimeDelta::ZERO);
         tap.push(&[2]);
         tap.finish();
         tap.push(&[3]);
@@ -162,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_stream_whose_sound_is_not_opened_is_not_kept_for_ever() {
-        let (tap, track) = Tap::new(Vec::new(), 256, "aac".into(), 0, TimeDelta::ZERO);
+        let (tap, track) = Tap::new(Vec::new(), Framing::Plain, companion(), 0, TimeDelta::ZERO);
         let chunk = vec![0; MOST_KEPT / 2];
         for _ in 0..3 {
             tap.push(&chunk);

@@ -50,6 +50,6 @@ pub use remuxer::Remuxer;
 pub use report::Report;
 pub use track::{CodedPicture, Replacement};
 pub use transport::{
-    AccessUnitTimes, Companion, Demultiplexer, ElementaryPacket, Framing, H264, Multiplexer, PacingReport,
-    PacketView, ProgramTable, TransportReport, VideoProgram,
+    AAC, AccessUnitTimes, Companion, Demultiplexer, ElementaryPacket, Framing, H264, Multiplexer,
+    PacingReport, PacketView, ProgramTable, SoundFormat, TransportReport, VideoProgram,
 };

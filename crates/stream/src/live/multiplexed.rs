@@ -9,7 +9,7 @@ use super::sound;
 use super::window::SessionQueues;
 use seaway_control::SpecError;
 use seaway_media::output::{FfmpegRelay, Relayed};
-use seaway_media::transport::{AccessUnitTimes, Multiplexer};
+use seaway_media::transport::{AccessUnitTimes, Multiplexer, SoundFormat};
 use seaway_net::{Incoming, Machine, Outgoing, next_snapshot};
 use seaway_session::{Frame, FrameData, FrameKind, Limits, SenderStatistics};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
@@ -45,7 +45,7 @@ pub(super) struct TransportConfig {
     pub(super) limits: Limits,
     /// From the capture of a frame to its time stamp: what coding and sending may take.
     pub(super) latency: TimeDelta,
-    pub(super) has_sound: bool,
+    pub(super) sound: Option<SoundFormat>,
     /// Headers of a datagram, and the largest one with them.
     pub(super) overhead: DataSize,
     pub(super) mtu: Option<DataSize>,
@@ -59,6 +59,7 @@ pub(super) struct TransportMachine {
     multiplexer: Multiplexer,
     /// The decoding time of the last picture.
     decoded: Option<u64>,
+    sound: SoundRate,
     /// When the next datagram may leave.
     next: Timestamp,
     statistics: SenderStatistics,
@@ -80,13 +81,15 @@ impl TransportMachine {
         queues: SessionQueues,
     ) -> Self {
         let controls = Arc::<EncoderControls>::default();
-        controls.set(media_rate(config), false);
+        let sound = SoundRate::new(config.sound);
+        controls.set(media_rate(config, sound.rate), false);
         controls.connect();
         Self {
             config,
             carrier,
-            multiplexer: Multiplexer::new(config.has_sound),
+            multiplexer: Multiplexer::new(config.sound),
             decoded: None,
+            sound,
             next: now,
             statistics: SenderStatistics::default(),
             queues,
@@ -133,6 +136,9 @@ impl TransportMachine {
             return;
         }
         self.multiplexer.push_sound(data, ticks(frame.captured + self.config.latency));
+        if self.sound.on_frame(frame.captured, data.len()) {
+            self.controls.set(media_rate(self.config, self.sound.rate), self.has_ended);
+        }
         let audio = &mut self.statistics.audio;
         audio.queued += 1;
         audio.sent.packets += 1;
@@ -149,7 +155,7 @@ impl TransportMachine {
             }
             SenderCommand::Limits(limits) => {
                 self.config.limits = limits;
-                self.controls.set(media_rate(self.config), self.has_ended);
+                self.controls.set(media_rate(self.config, self.sound.rate), self.has_ended);
             }
             SenderCommand::Latency(latency) => self.config.latency = latency,
             SenderCommand::Control(control) => {
@@ -244,7 +250,7 @@ impl TransportMachine {
             lanes: Vec::new(),
             statistics,
             allowance: self.config.limits.max,
-            target: media_rate(self.config),
+            target: media_rate(self.config, self.sound.rate),
             phase: "fixed",
             gauges: Vec::new(),
             backlog: waiting,
@@ -254,8 +260,49 @@ impl TransportMachine {
     }
 }
 
-/// The rate of coded pictures that fits the largest rate on the wire beside headers, tables, clock references and sound.
-fn media_rate(config: TransportConfig) -> Bitrate {
+/// What the sound takes of the stream, with its headers and stuffing.
+#[derive(Debug)]
+struct SoundRate {
+    rate: Bitrate,
+    /// Frames are measured since then; they had so many packets.
+    began: Option<Timestamp>,
+    packets: u64,
+}
+
+impl SoundRate {
+    /// Over which it is measured.
+    const WINDOW: TimeDelta = TimeDelta::from_secs(1);
+    /// Headers of a PES packet, and of an access unit of Opus in it.
+    const HEADERS: u64 = 18;
+
+    /// As usual: an Opus packet and its headers take a packet and a third in the mean, and AAC has twice the rate.
+    fn new(format: Option<SoundFormat>) -> Self {
+        let rate = match format {
+            None => Bitrate::ZERO,
+            Some(SoundFormat::Opus) => Bitrate::from_bps_f64(sound::RATE.as_bps_f64() * 1.6),
+            Some(SoundFormat::Aac) => Bitrate::from_bps_f64(sound::RATE.as_bps_f64() * 3.2),
+        };
+        Self { rate, began: None, packets: 0 }
+    }
+
+    /// A frame of so many octets was captured at that instant. True where the rate was measured anew.
+    fn on_frame(&mut self, captured: Timestamp, octets: usize) -> bool {
+        let time = captured.since(*self.began.get_or_insert(captured));
+        let is_measured = (Self::WINDOW..Self::WINDOW * 2).contains(&time);
+        if is_measured {
+            let size = DataSize::from_bytes(self.packets * PACKET);
+            self.rate = size.over(time).unwrap_or(self.rate);
+        }
+        if is_measured || time >= Self::WINDOW {
+            (self.began, self.packets) = (Some(captured), 0);
+        }
+        self.packets += (octets as u64 + Self::HEADERS).div_ceil(PACKET - 4);
+        is_measured
+    }
+}
+
+/// The rate of coded pictures that fits the largest rate on the wire beside headers, tables, clock references and `sound`.
+fn media_rate(config: TransportConfig, sound: Bitrate) -> Bitrate {
     /// Tables ten times a second; headers and stuffing of a picture each 40 ms.
     const TABLES: f64 = 10.0 * 2.0 * 188.0 * 8.0;
     const PICTURES: f64 = 25.0 * 120.0 * 8.0;
@@ -264,9 +311,7 @@ fn media_rate(config: TransportConfig) -> Bitrate {
     }
     let payload = (MOST_PACKETS * PACKET) as f64;
     let stream = config.limits.max.as_bps_f64() * payload / (payload + config.overhead.as_bytes_f64());
-    // An Opus packet and its headers take a packet and a third in the mean.
-    let sound = if config.has_sound { sound::RATE.as_bps_f64() * 1.6 } else { 0.0 };
-    Bitrate::from_bps_f64(((stream - TABLES - PICTURES - sound) * 184.0 / 188.0).max(20_000.0))
+    Bitrate::from_bps_f64(((stream - TABLES - PICTURES - sound.as_bps_f64()) * 184.0 / 188.0).max(20_000.0))
 }
 
 /// A time on the clock of the stream, 90 kHz.
@@ -326,7 +371,7 @@ mod tests {
         let config = TransportConfig {
             limits: Limits { min: Bitrate::ZERO, start: max, max },
             latency: TimeDelta::from_millis(500),
-            has_sound: true,
+            sound: Some(SoundFormat::Opus),
             overhead: OVERHEAD_IPV4,
             mtu: None,
         };
@@ -413,7 +458,7 @@ mod tests {
     #[test]
     fn the_rate_is_what_is_left_beside_sound_and_headers() {
         let Ends { machine, .. } = machine(Bitrate::from_mbps(2));
-        let rate = media_rate(machine.config).as_bps_f64();
+        let rate = media_rate(machine.config, machine.sound.rate).as_bps_f64();
         assert!((1_600_000.0..1_850_000.0).contains(&rate), "{rate}");
     }
 }

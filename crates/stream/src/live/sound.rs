@@ -19,9 +19,9 @@ use std::thread::Builder;
 /// The mean rate of the Opus packets: transparent for speech, good for music in two channels.
 pub(super) const RATE: Bitrate = Bitrate::from_kbps(64);
 /// A block that is later than this is left out: the source stood still, or the machine slept.
-const LATE: TimeDelta = TimeDelta::from_millis(500);
+pub(super) const LATE: TimeDelta = TimeDelta::from_millis(500);
 /// A wait is cut in pieces, so that the end of the session is not slept over.
-const PIECE: TimeDelta = TimeDelta::from_millis(20);
+pub(super) const PIECE: TimeDelta = TimeDelta::from_millis(20);
 /// Blocks between two levels.
 const LEVEL: usize = 5;
 

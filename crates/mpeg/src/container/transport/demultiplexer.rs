@@ -9,6 +9,8 @@ use std::collections::VecDeque;
 
 /// `stream_type` of H.264 video (ISO/IEC 13818-1, table 2-34).
 pub const H264: u8 = 0x1b;
+/// That of AAC in ADTS frames (ISO/IEC 13818-7).
+pub const AAC: u8 = 0x0f;
 
 /// The most bytes from one time stamp to the next.
 const LONGEST: usize = 16 << 20;
@@ -43,6 +45,11 @@ impl Companion {
         self.component.is_sound()
     }
 
+    /// True for AAC in ADTS frames.
+    pub fn is_aac(&self) -> bool {
+        self.component.stream_type == AAC
+    }
+
     /// Its codec, or the number of its type.
     pub fn name(&self) -> String {
         self.component.name()
@@ -55,9 +62,13 @@ pub struct Demultiplexer {
     framer: Framer,
     tables: Tables,
     stream_type: u8,
+    /// Where only this one is taken.
+    only: Option<u16>,
     pid: Option<u16>,
     counter: Option<u8>,
     partial: Option<ElementaryPacket>,
+    /// The length of its payload, where it says so.
+    length: Option<u64>,
     /// The last packet was filled up, so the next one begins something.
     is_filled_up: bool,
     ready: VecDeque<ElementaryPacket>,
@@ -70,12 +81,19 @@ impl Demultiplexer {
             framer: Framer::new(framing),
             tables: Tables::default(),
             stream_type,
+            only: None,
             pid: None,
             counter: None,
             partial: None,
+            length: None,
             is_filled_up: false,
             ready: VecDeque::new(),
         }
+    }
+
+    /// Takes the stream of this PID alone, if it has the type.
+    pub fn only(self, pid: u16) -> Self {
+        Self { only: Some(pid), ..self }
     }
 
     /// Whether the stream was found.
@@ -127,7 +145,7 @@ impl Demultiplexer {
         self.ready.extend(self.partial.take().filter(|_| is_filled_up));
     }
 
-    /// The next part that is whole, which shows with the beginning of another.
+    /// The next part that is whole, which shows with the beginning of another, or of AAC by its length.
     pub fn poll(&mut self) -> Option<ElementaryPacket> {
         self.ready.pop_front()
     }
@@ -154,6 +172,11 @@ impl Demultiplexer {
         } else if let Some(partial) = &mut self.partial {
             partial.payload.extend_from_slice(packet.payload());
         }
+        // What follows may be long in coming, and sound is short of time. Pictures go on in packets without a time stamp.
+        let is_whole = |partial: &ElementaryPacket| self.length == Some(partial.payload.len() as u64);
+        if self.stream_type == AAC && self.partial.as_ref().is_some_and(is_whole) {
+            self.ready.extend(self.partial.take());
+        }
         if self.partial.as_ref().is_some_and(|partial| partial.payload.len() > LONGEST) {
             self.partial = None;
         }
@@ -162,7 +185,9 @@ impl Demultiplexer {
     fn find(&mut self) {
         let programs = self.tables.programs();
         let mut components = programs.iter().flat_map(|program| &program.components);
-        let found = components.find(|component| component.stream_type == self.stream_type);
+        let is_wanted = |pid| self.only.is_none_or(|only| only == pid);
+        let found = components
+            .find(|component| component.stream_type == self.stream_type && is_wanted(component.pid));
         if let Some(pid) = found.map(|component| component.pid).filter(|pid| self.pid != Some(*pid)) {
             self.pid = Some(pid);
             (self.partial, self.counter) = (None, None);
@@ -176,6 +201,7 @@ impl Demultiplexer {
             return;
         };
         let payload = &bytes[header.len.min(bytes.len())..];
+        self.length = header.payload_len();
         match (&mut self.partial, header.pts) {
             (Some(partial), None) => {
                 partial.payload.extend_from_slice(payload);

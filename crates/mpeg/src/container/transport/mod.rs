@@ -20,9 +20,9 @@ mod writer;
 
 use std::collections::VecDeque;
 
-pub use demultiplexer::{Companion, Demultiplexer, ElementaryPacket, H264};
+pub use demultiplexer::{AAC, Companion, Demultiplexer, ElementaryPacket, H264};
 pub use framing::Framing;
-pub use multiplexer::{AccessUnitTimes, Multiplexer};
+pub use multiplexer::{AccessUnitTimes, Multiplexer, SoundFormat};
 pub use programs::{PacketView, ProgramTable, VideoProgram};
 pub use report::{PacingReport, TransportReport};
 

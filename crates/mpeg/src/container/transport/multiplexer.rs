@@ -1,6 +1,6 @@
-//! A transport stream of one programme: H.264, and Opus beside it ("Encapsulation of Opus in MPEG-TS", as FFmpeg has it).
+//! A transport stream of one programme: H.264, and beside it Opus ("Encapsulation of Opus in MPEG-TS", as FFmpeg has it) or AAC (ADTS).
 
-use super::demultiplexer::H264;
+use super::demultiplexer::{AAC, H264};
 use super::framing::{PACKET, SYNC};
 use super::packet::PCR_WRAP;
 use super::psi::{OPUS, PRIVATE_DATA, crc32};
@@ -11,9 +11,12 @@ const PROGRAM: u16 = 1;
 const MAP_PID: u16 = 0x1000;
 const VIDEO_PID: u16 = 0x100;
 const SOUND_PID: u16 = 0x101;
-/// The `stream_id` of video, and of private data, in which Opus is.
+/// The `stream_id` of video, of private data, in which Opus is, and of audio.
 const VIDEO_ID: u8 = 0xe0;
-const SOUND_ID: u8 = 0xbd;
+const PRIVATE_ID: u8 = 0xbd;
+const AUDIO_ID: u8 = 0xc0;
+/// The longest payload of sound in a PES packet.
+const LONGEST_SOUND: usize = 65_000;
 /// Ticks of 27 MHz from one clock reference to the next: 40 ms, of 100 that are allowed (2.7.2).
 const CLOCK_INTERVAL: u64 = 27_000 * 40;
 /// The same of the tables.
@@ -30,12 +33,21 @@ const DELIMITER: [u8; 6] = [0, 0, 0, 1, 9, 0xf0];
 #[derive(Debug)]
 pub struct Multiplexer {
     video: Stream,
-    sound: Option<Stream>,
+    sound: Option<(SoundFormat, Stream)>,
     association: Table,
     map: Table,
     /// When the last clock reference and the last tables left.
     clock_at: Option<u64>,
     tables_at: Option<u64>,
+}
+
+/// What the sound is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SoundFormat {
+    /// Opus of two channels.
+    Opus,
+    /// AAC in ADTS frames (ISO/IEC 13818-7), which describe themselves.
+    Aac,
 }
 
 /// An access unit of H.264 with its times.
@@ -75,12 +87,12 @@ struct Table {
 
 impl Multiplexer {
     /// A stream of pictures, with sound beside them.
-    pub fn new(has_sound: bool) -> Self {
+    pub fn new(sound: Option<SoundFormat>) -> Self {
         Self {
             video: Stream::new(VIDEO_PID),
-            sound: has_sound.then(|| Stream::new(SOUND_PID)),
+            sound: sound.map(|format| (format, Stream::new(SOUND_PID))),
             association: Table::new(0, association()),
-            map: Table::new(MAP_PID, map(has_sound)),
+            map: Table::new(MAP_PID, map(sound)),
             clock_at: None,
             tables_at: None,
         }
@@ -97,23 +109,30 @@ impl Multiplexer {
         self.video.units.push_back(Unit { octets, taken: 0, is_key });
     }
 
-    /// The next Opus packet, and when it is played, 90 kHz. One that is longer than a PES packet can be is left out.
+    /// The next Opus packet or frame of AAC, and when it is played, 90 kHz. One that is longer than a PES packet can be is left out.
     pub fn push_sound(&mut self, packet: &[u8], pts: u64) {
-        let Some(sound) = &mut self.sound else { return };
-        let mut unit = vec![0x7f, 0xe0];
-        unit.extend(std::iter::repeat_n(0xff, packet.len() / 255));
-        unit.push((packet.len() % 255) as u8);
-        unit.extend_from_slice(packet);
-        if unit.len() < 65_000 {
-            let mut octets = header(SOUND_ID, Some(unit.len()), pts, None);
-            octets.extend_from_slice(&unit);
-            sound.units.push_back(Unit { octets, taken: 0, is_key: false });
+        let Some((format, sound)) = &mut self.sound else { return };
+        if packet.len() >= LONGEST_SOUND {
+            return;
         }
+        // The header of an access unit of Opus.
+        let (stream_id, mut unit) = match format {
+            SoundFormat::Opus => (PRIVATE_ID, vec![0x7f, 0xe0]),
+            SoundFormat::Aac => (AUDIO_ID, Vec::new()),
+        };
+        if *format == SoundFormat::Opus {
+            unit.extend(std::iter::repeat_n(0xff, packet.len() / 255));
+            unit.push((packet.len() % 255) as u8);
+        }
+        let mut octets = header(stream_id, Some(unit.len() + packet.len()), pts, None);
+        octets.extend_from_slice(&unit);
+        octets.extend_from_slice(packet);
+        sound.units.push_back(Unit { octets, taken: 0, is_key: false });
     }
 
     /// Octets that wait.
     pub fn waiting(&self) -> usize {
-        let streams = std::iter::once(&self.video).chain(&self.sound);
+        let streams = std::iter::once(&self.video).chain(self.sound.as_ref().map(|(_, sound)| sound));
         streams.flat_map(|stream| &stream.units).map(|unit| unit.octets.len() - unit.taken).sum()
     }
 
@@ -137,7 +156,7 @@ impl Multiplexer {
             self.association.write(out);
             self.map.write(out);
         }
-        while let Some(sound) = self.sound.as_mut().filter(|_| out.len() < end)
+        while let Some((_, sound)) = self.sound.as_mut().filter(|_| out.len() < end)
             && sound.write(None, out)
         {}
         while out.len() < end {
@@ -282,7 +301,7 @@ fn association() -> Vec<u8> {
 }
 
 /// The programme map (2.4.4.8).
-fn map(has_sound: bool) -> Vec<u8> {
+fn map(sound: Option<SoundFormat>) -> Vec<u8> {
     let mut octets = vec![2, 0, 0];
     octets.extend(word(PROGRAM));
     octets.extend([0xc1, 0, 0]);
@@ -291,11 +310,15 @@ fn map(has_sound: bool) -> Vec<u8> {
     octets.push(H264);
     octets.extend(word(0xe000 | VIDEO_PID));
     octets.extend(word(0xf000));
-    if has_sound {
-        let [a, b, c, d] = OPUS;
-        // The registration, and the extension descriptor of Opus: two channels.
-        let descriptors = [5, 4, a, b, c, d, 0x7f, 2, 0x80, 2];
-        octets.push(PRIVATE_DATA);
+    let [a, b, c, d] = OPUS;
+    // The registration, and the extension descriptor of Opus: two channels.
+    let of_opus = [5, 4, a, b, c, d, 0x7f, 2, 0x80, 2];
+    let described: Option<(u8, &[u8])> = sound.map(|format| match format {
+        SoundFormat::Opus => (PRIVATE_DATA, &of_opus[..]),
+        SoundFormat::Aac => (AAC, &[][..]),
+    });
+    if let Some((stream_type, descriptors)) = described {
+        octets.push(stream_type);
         octets.extend(word(0xe000 | SOUND_PID));
         octets.extend(word(0xf000 | descriptors.len() as u16));
         octets.extend(descriptors);
@@ -339,7 +362,7 @@ mod tests {
 
     #[test]
     fn what_goes_in_comes_out() {
-        let mut multiplexer = Multiplexer::new(true);
+        let mut multiplexer = Multiplexer::new(Some(SoundFormat::Opus));
         let unit = |fill: u8, len: usize| [&[0, 0, 0, 1, 0x65][..], &vec![fill; len]].concat();
         multiplexer.push_video(&unit(7, 40_000), times(90_000, 90_000));
         multiplexer.push_sound(&[1; 300], 90_000);
@@ -365,7 +388,7 @@ mod tests {
 
     #[test]
     fn sound_leaves_first_and_is_framed() {
-        let mut multiplexer = Multiplexer::new(true);
+        let mut multiplexer = Multiplexer::new(Some(SoundFormat::Opus));
         multiplexer.push_video(&[0, 0, 1, 0x41, 9], times(0, 0));
         multiplexer.push_sound(&[5; 255], 0);
         let stream = drain(&mut multiplexer, 0);
@@ -374,14 +397,36 @@ mod tests {
         assert_eq!(pids, [0, MAP_PID, SOUND_PID, SOUND_PID, VIDEO_PID]);
         let first = &stream[2 * PACKET..3 * PACKET];
         // The header of the PES packet, and that of the access unit: 255 octets are two lengths.
-        assert_eq!(first[4..8], [0, 0, 1, SOUND_ID]);
+        assert_eq!(first[4..8], [0, 0, 1, PRIVATE_ID]);
         assert_eq!(u16::from_be_bytes([first[8], first[9]]), 8 + 4 + 255);
         assert_eq!(first[18..22], [0x7f, 0xe0, 0xff, 0]);
     }
 
     #[test]
+    fn aac_is_a_stream_of_its_type() {
+        let mut multiplexer = Multiplexer::new(Some(SoundFormat::Aac));
+        multiplexer.push_video(&[0, 0, 1, 0x41, 9], times(90_000, 90_000));
+        multiplexer.push_sound(&[0xff; 300], 90_000);
+        multiplexer.push_sound(&[0xfe; 100], 92_090);
+        let stream = drain(&mut multiplexer, 27_000_000);
+        let mut demultiplexer = Demultiplexer::new(Framing::Plain, AAC).only(SOUND_PID);
+        demultiplexer.push(&stream);
+        demultiplexer.finish();
+        let packets: Vec<_> = std::iter::from_fn(|| demultiplexer.poll()).collect();
+        let seen: Vec<_> = packets.iter().map(|one| (one.pts, one.payload.len(), one.damaged)).collect();
+        assert_eq!(seen, [(Some(90_000), 300, false), (Some(92_090), 100, false)]);
+        let mut others = Demultiplexer::new(Framing::Plain, H264);
+        others.push(&stream);
+        let seen: Vec<_> = others.companions().iter().map(|one| (one.is_aac(), one.name())).collect();
+        assert_eq!(seen, [(true, "AAC audio".to_owned())]);
+        let mut nothing = Demultiplexer::new(Framing::Plain, AAC).only(VIDEO_PID);
+        nothing.push(&stream);
+        assert!(!nothing.is_found());
+    }
+
+    #[test]
     fn the_clock_goes_on_without_pictures() {
-        let mut multiplexer = Multiplexer::new(false);
+        let mut multiplexer = Multiplexer::new(None);
         assert_eq!(multiplexer.clock_due(), None);
         let mut stream = Vec::new();
         for now in (0..100).map(|millis| millis * 90 * TICK) {
@@ -403,7 +448,7 @@ mod tests {
         /// Packets are whole whatever the length of an access unit, and the clock may wrap.
         #[test]
         fn any_access_unit_comes_out(len in 1usize..2_000, base in any::<u64>(), most in 1usize..9) {
-            let mut multiplexer = Multiplexer::new(true);
+            let mut multiplexer = Multiplexer::new(Some(SoundFormat::Opus));
             let unit = [&[0, 0, 1, 9, 0xf0][..], &vec![3; len]].concat();
             let (pts, mut stream) = (base % (1 << 33), Vec::new());
             multiplexer.push_video(&unit, times(pts, pts));

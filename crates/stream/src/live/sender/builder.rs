@@ -9,7 +9,7 @@ use crate::live::server::MediaServer;
 use crate::sink::ReferencePicture;
 use crate::source::Source;
 use seaway_control::{ControlSpec, Registry};
-use seaway_media::audio::AudioSource;
+use seaway_media::audio::{AacTrack, AudioSource};
 use seaway_media::encoder::LadderRule;
 use seaway_media::input::{CodedInput, PictureSource};
 use seaway_net::{SocketOptions, Via};
@@ -38,6 +38,7 @@ pub struct SenderBuilder {
     pub(super) pushback: bool,
     pub(super) feed: Feed,
     pub(super) sound: Option<Box<dyn AudioSource>>,
+    pub(super) copied_sound: Option<AacTrack>,
     pub(super) sound_delay: TimeDelta,
     pub(super) sizes: LadderRule,
     pub(super) stamp: bool,
@@ -75,6 +76,7 @@ impl SenderBuilder {
             pushback: true,
             feed: Feed::Application,
             sound: None,
+            copied_sound: None,
             sound_delay: TimeDelta::ZERO,
             sizes: LadderRule::LIVE,
             stamp: false,
@@ -243,6 +245,12 @@ impl SenderBuilder {
         Self { sound: sound.into(), ..self }
     }
 
+    /// In a transport stream, sends these frames of AAC as they are, in place of the Opus of [`sound`](Self::sound). They are neither on
+    /// the page nor measured.
+    pub fn copied_sound(self, track: impl Into<Option<AacTrack>>) -> Self {
+        Self { copied_sound: track.into(), ..self }
+    }
+
     /// Sound that [is live](AudioSource::is_live) is played so much later than it comes: the pictures are coded elsewhere, or come from a
     /// camera that takes longer than the microphone. Zero by default.
     pub fn sound_delay(self, delay: TimeDelta) -> Self {
@@ -262,7 +270,8 @@ impl SenderBuilder {
             Feed::Source(_) | Feed::Application => false,
         };
         let is_understood = self.server.is_some() || !self.plain || self.key.is_some();
-        self.sound.is_some() && has_times && !self.window && is_understood
+        let has_track = self.sound.is_some() || self.copied_sound.is_some();
+        has_track && has_times && !self.window && is_understood
     }
 
     /// Sends a key frame this often without request, for players that cannot request one. For a media server that takes no

@@ -17,6 +17,7 @@ use crate::live::window::{SessionQueues, WindowSenderMachine};
 use crate::source::PacketOverhead;
 use seaway_control::policy::{self, Direct, Pd, PdConfig, TargetPolicy};
 use seaway_control::{ControlSpec, StreamId};
+use seaway_media::transport::SoundFormat;
 use seaway_net::Socket;
 use seaway_protect::Protection;
 use seaway_protect::channel::SenderChannel;
@@ -166,7 +167,9 @@ impl SenderBuilder {
     ) -> Result<Ends, Error> {
         let has_sound = self.has_sound();
         let (limits, latency, mtu) = (self.limits, self.latency, self.mtu);
-        let config = TransportConfig { limits, latency, has_sound, overhead: overhead(self.to, false), mtu };
+        let format = if self.copied_sound.is_some() { SoundFormat::Aac } else { SoundFormat::Opus };
+        let (sound, overhead) = (has_sound.then_some(format), overhead(self.to, false));
+        let config = TransportConfig { limits, latency, sound, overhead, mtu };
         let sockets = match &carrier {
             Carrier::Udp { to, hops } => {
                 self.network.prepare_multicast(&socket, *to, *hops)?;

@@ -3,6 +3,7 @@
 use super::{Sender, SenderBuilder};
 use crate::Error;
 use crate::live::capture::Capture;
+use crate::live::copied_sound::CopiedSound;
 use crate::live::cue::Cue;
 use crate::live::event::SendEvent;
 use crate::live::feed::Feed;
@@ -59,6 +60,7 @@ impl SenderBuilder {
     /// As [`start`](Self::start).
     pub fn start_on(mut self, runtime: &mut Runtime) -> Result<Sender, Error> {
         self.check()?;
+        self.copied_sound = self.copied_sound.take().filter(|_| self.carrier.is_some());
         let is_loopback = self.is_loopback();
         let bind = match &self.server {
             Some(server) => server.local_address(self.to, self.bind, self.network.interface.as_ref())?,
@@ -88,7 +90,19 @@ impl SenderBuilder {
         }
         let is_live = self.has_live_sound();
         let delay = self.sound_delay;
-        let Self { feed, limits, sizes, stamp, latency, key_interval, preview, references, sound, .. } = self;
+        let Self {
+            feed,
+            limits,
+            sizes,
+            stamp,
+            latency,
+            key_interval,
+            preview,
+            references,
+            sound,
+            copied_sound,
+            ..
+        } = self;
         let key_interval = key_interval.or(unrepaired);
         let cue = Cue::default();
         let (clock, waker, stop) = (runtime.clock(), runtime.waker(), Arc::new(AtomicBool::new(false)));
@@ -99,7 +113,11 @@ impl SenderBuilder {
         let settings = Settings { start: limits.start, overhead, sizes, stamp, latency };
         let shared = Shared { clock, meter: meter.clone(), stop: stop.clone(), cue: cue.clone() };
         let source = feed.open(&settings, &shared)?;
-        if let Some(source) = sound.filter(|_| has_sound) {
+        if let Some(track) = copied_sound.filter(|_| has_sound) {
+            let (input, cue, stop, updates) =
+                (input.clone(), cue.clone(), stop.clone(), send_updates.clone());
+            CopiedSound { track, input, cue, stop, updates }.start()?;
+        } else if let Some(source) = sound.filter(|_| has_sound) {
             let (encoder, input) = (OpusEncoder::new(sound::RATE)?, input.clone());
             let (cue, stop, updates) = (cue.clone(), stop.clone(), send_updates.clone());
             let preview = preview.clone();

@@ -1,0 +1,111 @@
+//! The thread of sound that is sent as it is coded: frames at their time.
+
+use super::cue::{Cue, Position};
+use super::event::SendEvent;
+use super::input::FrameInput;
+use super::sender_machine::SenderUpdate;
+use super::sound::{LATE, PIECE};
+use crate::Error;
+use bytes::Bytes;
+use seaway_media::audio::{AacFrame, AacTrack};
+use seaway_units::{TimeDelta, Timestamp};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::thread::Builder;
+
+/// What the thread works with.
+pub(super) struct CopiedSound {
+    pub(super) track: AacTrack,
+    pub(super) input: FrameInput,
+    pub(super) cue: Cue,
+    pub(super) stop: Arc<AtomicBool>,
+    pub(super) updates: Sender<SenderUpdate>,
+}
+
+/// Where the thread is.
+#[derive(Debug, Default)]
+struct Reading {
+    restarts: u32,
+    /// The time at which the track began for the last time.
+    base: TimeDelta,
+    /// The frame that is sent next.
+    frame: Option<AacFrame>,
+    has_ended: bool,
+    /// The time of the end of the last frame; what begins before it is left out.
+    end: Option<TimeDelta>,
+}
+
+impl Reading {
+    /// When the next frame begins and ends.
+    fn span(&self) -> Option<(TimeDelta, TimeDelta)> {
+        let frame = self.frame.as_ref()?;
+        let begin = self.base + frame.at;
+        Some((begin, begin + frame.duration))
+    }
+}
+
+impl CopiedSound {
+    /// Sends on a thread until `stop` is set or the pictures end. It is left behind where its input does not answer.
+    pub(super) fn start(mut self) -> io::Result<()> {
+        Builder::new().name("sound".into()).spawn(move || {
+            if let Err(error) = self.run() {
+                let event = SenderUpdate::Event(self.input.now(), SendEvent::SoundFailed(error));
+                // The application may have dropped its handle.
+                let _ = self.updates.send(event);
+            }
+        })?;
+        Ok(())
+    }
+
+    fn run(&mut self) -> Result<(), Error> {
+        let mut reading = Reading::default();
+        while !self.stop.load(Ordering::Relaxed) && !self.cue.has_ended() {
+            let Some(position) = self.cue.position() else {
+                self.input.clock.sleep_until(self.input.now() + PIECE);
+                continue;
+            };
+            self.follow(self.input.now(), &mut reading, position)?;
+            if reading.frame.is_none() && !reading.has_ended {
+                reading.frame = self.track.next_frame()?;
+                reading.has_ended = reading.frame.is_none();
+            }
+            let (now, span) = (self.input.now(), reading.span());
+            // A frame is there once its last sample is.
+            let due = span.map(|(_, end)| position.began + end);
+            if let (Some(due), Some((begin, end))) = (due.filter(|due| *due <= now), span) {
+                let frame = reading.frame.take();
+                let follows = reading.end.is_none_or(|last| begin >= last - OVERLAP);
+                if let Some(frame) = frame.filter(|_| follows && now.since(due) <= LATE) {
+                    self.input.send_sound(position.began + begin, Bytes::from(frame.octets));
+                    reading.end = Some(end);
+                }
+                continue;
+            }
+            self.input.clock.sleep_until(due.map_or(now + PIECE, |due| due.min(now + PIECE)));
+        }
+        Ok(())
+    }
+
+    /// Begins again where the pictures do. A frame that would be played beyond that is left out.
+    fn follow(&mut self, now: Timestamp, reading: &mut Reading, position: Position) -> Result<(), Error> {
+        let Position { began, repeat, restarts } = position;
+        let is_over = |repeat: &TimeDelta| match reading.span() {
+            Some((_, end)) => end > *repeat,
+            None => reading.has_ended && now >= began + *repeat,
+        };
+        if reading.restarts != restarts {
+            *reading = Reading { restarts, ..Reading::default() };
+            self.track.rewind()?;
+        } else if let Some(repeat) = repeat.filter(is_over) {
+            self.cue.take_repeat();
+            *reading = Reading { restarts, base: repeat, end: reading.end, ..Reading::default() };
+            self.track.rewind()?;
+        }
+        Ok(())
+    }
+}
+
+/// Time stamps are rounded.
+const OVERLAP: TimeDelta = TimeDelta::from_millis(1);
