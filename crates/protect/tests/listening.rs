@@ -1,5 +1,6 @@
 //! Keyed sessions where the sender listens and receivers call.
 
+use proptest::prelude::*;
 use seaway_protect::Error;
 use seaway_protect::channel::{Received, ReceiverChannel, SenderChannel};
 use seaway_protect::handshake::{HELLO_LEN, PROOF_LEN, REPLY_LEN};
@@ -229,4 +230,33 @@ fn the_roles_are_not_confused() {
     let mut path = Path::new(Vec::new());
     path.at_sender(1000, &hello);
     assert_eq!((path.refused, path.sender.peer()), (1, None));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Damaged, repeated and invented datagrams, to either end and from anywhere.
+    #[test]
+    fn attacks_change_nothing(programme in proptest::collection::vec(any::<[u8; 4]>(), 0..100)) {
+        let mut path = Path::new(vec![caller(1000, 1)]);
+        for [operation, place, change, from] in programme {
+            path.run(u32::from(place % 32));
+            let Some(datagram) = path.flying.first() else { continue };
+            let (to, mut octets) = (datagram.to, datagram.octets.clone());
+            let at = usize::from(place) % octets.len();
+            match operation % 4 {
+                0 => octets[at] ^= change,
+                1 => octets.truncate(at),
+                2 => octets = [&[b'S', b'W', 1, change % 8][..], &octets[..at]].concat(),
+                _ => {}
+            }
+            match to == address(SENDER_AT) {
+                true => path.at_sender(2000 + u16::from(from), &octets),
+                false => path.at_caller(0, &octets),
+            }
+        }
+        path.run(4000);
+        prop_assert!(path.sender.is_ready(path.now) && path.callers[0].came > 0);
+        prop_assert!(!path.callers[0].is_replaced && path.sender.peer() == Some(address(1000)));
+    }
 }
