@@ -167,9 +167,10 @@ impl Arguments {
         matches!(&self.source, Source::Sender(url) if url.transport() == Transport::Window)
     }
 
-    /// Whether senders come to a port of this host, by the URL that is printed.
+    /// Whether senders of other hosts come to a port of this one, by the URL that is printed.
     fn listens(&self) -> bool {
-        matches!(&self.source, Source::Sender(url) if !calls::is_caller(url)) && !self.is_window()
+        let is_open = |url| !calls::is_caller(url) && calls::is_open(url);
+        matches!(&self.source, Source::Sender(url) if is_open(url)) && !self.is_window()
     }
 
     fn latency(&self) -> TimeDelta {

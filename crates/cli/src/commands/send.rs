@@ -325,7 +325,7 @@ impl Plan {
         arguments.check_listener()?;
         let uses_stun = match &arguments.destination {
             Destination::Server(_) => true,
-            Destination::Receiver(url) => calls::is_listener(url),
+            Destination::Receiver(url) => calls::is_listener(url) && calls::is_open(url),
             Destination::Transport(_) => false,
         };
         arguments.options.network.check_stun(uses_stun || arguments.options.web.is_some())?;

@@ -17,6 +17,11 @@ pub(crate) fn is_caller(url: &SessionUrl) -> bool {
     url.mode() == Some(Mode::Caller)
 }
 
+/// Whether other hosts can reach the address of `url`, as far as known.
+pub(crate) fn is_open(url: &SessionUrl) -> bool {
+    !keys::resolve(url).is_ok_and(keys::is_loopback)
+}
+
 /// A sender that listens at the address of `url`. Prints by which URL a receiver calls it.
 pub(crate) fn sender(url: &SessionUrl, options: &LiveOptions) -> Result<SenderBuilder, Failure> {
     let bind = options.network.local(keys::resolve(url)?)?;

@@ -87,6 +87,7 @@ fn what_does_not_go_with_calls_is_refused() {
     let elsewhere = "rtp://192.0.2.1:5004?mode=caller";
     refused(&["recv", elsewhere], "give the key that `seaway send` printed");
     refused(&["recv", "rtp://127.0.0.1:5004?mode=caller", "--sdp", "a.sdp"], "--sdp does not apply to");
+    refused(&["send", INPUT, listener, "--stun", "192.0.2.1"], "--stun is for");
     refused(&["recv", elsewhere, "--stun", "192.0.2.1"], "--stun is for");
     let (status, _, notes) =
         Live::start(seaway(folder.path(), &["recv", "rtp://192.0.2.1:5004", "--insecure"])).end();
