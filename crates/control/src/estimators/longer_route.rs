@@ -27,7 +27,7 @@ const NOISE: TimeDelta = TimeDelta::from_millis(2);
 struct Run {
     packets: u32,
     least: Option<Transit>,
-    /// From one packet to the next, the most.
+    /// From one packet to the next, the most and the least.
     rise: TimeDelta,
     fall: TimeDelta,
 }
@@ -68,12 +68,16 @@ impl Run {
     const PACKETS: u32 = 8;
     const NONE: Self = Self { packets: 0, least: None, rise: TimeDelta::ZERO, fall: TimeDelta::ZERO };
 
-    fn take(&mut self, last: Option<Transit>, transit: Transit) {
+    fn take(&mut self, last: Transit, transit: Transit) {
         self.least = Some(self.least.map_or(transit, |least| least.min(transit)));
-        let rise = last.map_or(TimeDelta::ZERO, |last| transit - last);
+        let rise = transit - last;
         self.rise = self.rise.max(rise);
-        self.fall = self.fall.max(TimeDelta::ZERO - rise);
+        self.fall = self.fall.min(rise);
         self.packets += 1;
+    }
+
+    fn deepest_fall(&self) -> TimeDelta {
+        TimeDelta::ZERO - self.fall
     }
 }
 
@@ -100,7 +104,7 @@ impl LongerRoute {
                 self.step = None;
             }
         }
-        self.runs[0].take(self.last.replace(transit), transit);
+        self.runs[0].take(self.last.replace(transit).unwrap_or(transit), transit);
         if self.runs[0].packets < Run::PACKETS {
             return None;
         }
@@ -117,8 +121,8 @@ impl LongerRoute {
             before: before.least?,
             after: after.least?,
             rise: after.rise.max(during.rise),
-            fall: after.fall.max(during.fall),
-            jitter: before.rise.max(before.fall),
+            fall: after.deepest_fall().max(during.deepest_fall()),
+            jitter: before.rise.max(before.deepest_fall()),
         })
     }
 

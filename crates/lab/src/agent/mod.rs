@@ -44,12 +44,7 @@ trait Endpoint {
     /// A packet arrives.
     fn handle_packet(&mut self, _now: Timestamp, _packet: Packet<Payload>) {}
 
-    /// When [`handle_timeout`](Self::handle_timeout) is due.
-    fn next_timeout(&self) -> Option<Timestamp> {
-        None
-    }
-
-    /// Does what is due at `now`.
+    /// Does what is due at `now`; nothing where it is too early.
     fn handle_timeout(&mut self, _now: Timestamp) {}
 
     /// Sends what leaves at `now`; an end whose later departures are determined may send those before `until` and before its timers.
@@ -89,7 +84,7 @@ impl Node<Payload> for Agent {
 
     fn run(&mut self, now: Timestamp, until: Timestamp, out: &mut Outbox<Payload>) -> Wake {
         each!(self, agent => {
-            if now < until && agent.next_timeout().is_some_and(|timeout| timeout <= now) {
+            if now < until {
                 agent.handle_timeout(now);
             }
             agent.transmit(now, until, out)

@@ -150,6 +150,11 @@ impl MediaReceiver {
     }
 
     #[inline]
+    fn next_timeout(&self) -> Option<Timestamp> {
+        self.receiver.as_ref()?.poll_timeout().map(|at| self.clock.global(at))
+    }
+
+    #[inline]
     fn before_input(&mut self, now: Timestamp) {
         let receiver = self.receiver.as_ref();
         self.interval.sample(now, || statistics(receiver));
@@ -239,12 +244,10 @@ impl Endpoint for MediaReceiver {
     }
 
     #[inline]
-    fn next_timeout(&self) -> Option<Timestamp> {
-        self.receiver.as_ref()?.poll_timeout().map(|at| self.clock.global(at))
-    }
-
-    #[inline]
     fn handle_timeout(&mut self, now: Timestamp) {
+        if self.next_timeout().is_none_or(|timeout| now < timeout) {
+            return;
+        }
         self.before_input(now);
         if let Some(receiver) = &mut self.receiver {
             receiver.handle_timeout(self.clock.local(now));
@@ -261,6 +264,6 @@ impl Endpoint for MediaReceiver {
             let packet = Packet::new(size, transmit.ecn, self.encoding.encode(&mut self.scratch));
             out.send(now, PORT, Packet { flow: self.tag.number(), ..packet });
         }
-        receiver.poll_timeout().map(|at| self.clock.global(at))
+        self.next_timeout()
     }
 }

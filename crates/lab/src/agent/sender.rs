@@ -311,17 +311,26 @@ impl MediaSender {
     }
 
     /// True where the session had an event.
-    #[inline]
+    #[inline(always)]
     fn after_input(&mut self, now: Timestamp) -> bool {
-        let mut had_event = false;
-        while let Some(event) = self.sender.as_mut().and_then(Sender::poll_event) {
-            self.follow(now, event);
-            had_event = true;
+        let Some(sender) = &mut self.sender else { return false };
+        let first = sender.poll_event();
+        let had_event = first.is_some();
+        if let Some(event) = first {
+            self.follow_all(now, event);
         }
         if let Some(sender) = &self.sender {
             self.subflows.note(now, sender.controller().subflows());
         }
         had_event
+    }
+
+    #[inline(never)]
+    fn follow_all(&mut self, now: Timestamp, first: SenderEvent) {
+        self.follow(now, first);
+        while let Some(event) = self.sender.as_mut().and_then(Sender::poll_event) {
+            self.follow(now, event);
+        }
     }
 
     fn follow(&mut self, now: Timestamp, event: SenderEvent) {
@@ -403,11 +412,6 @@ impl Endpoint for MediaSender {
             packet.payload.take_message(|message| sender.handle_message(now, now, message));
         }
         self.after_input(now);
-    }
-
-    #[inline]
-    fn next_timeout(&self) -> Option<Timestamp> {
-        earlier(self.own_timeout(), self.sender.as_ref().and_then(Sender::poll_timeout))
     }
 
     #[inline]

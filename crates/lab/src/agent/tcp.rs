@@ -68,6 +68,11 @@ impl TcpSender {
         self.source.sender().congestion_window()
     }
 
+    #[inline]
+    fn next_timeout(&self) -> Option<Timestamp> {
+        earlier(self.change, self.source.poll_timeout())
+    }
+
     fn before_input(&mut self, now: Timestamp) {
         let source = &self.source;
         self.interval.sample(now, || counters(source));
@@ -102,12 +107,10 @@ impl Endpoint for TcpSender {
     }
 
     #[inline]
-    fn next_timeout(&self) -> Option<Timestamp> {
-        earlier(self.change, self.source.poll_timeout())
-    }
-
-    #[inline]
     fn handle_timeout(&mut self, now: Timestamp) {
+        if self.next_timeout().is_none_or(|timeout| now < timeout) {
+            return;
+        }
         self.before_input(now);
         self.switch(now);
         self.source.handle_timeout(now);
@@ -155,14 +158,11 @@ impl Endpoint for TcpReceiver {
     }
 
     #[inline]
-    fn next_timeout(&self) -> Option<Timestamp> {
-        self.receiver.poll_timeout()
-    }
-
-    #[inline]
     fn handle_timeout(&mut self, now: Timestamp) {
-        self.before_input(now);
-        self.receiver.handle_timeout(now);
+        if self.receiver.poll_timeout().is_some_and(|timeout| timeout <= now) {
+            self.before_input(now);
+            self.receiver.handle_timeout(now);
+        }
     }
 
     #[inline]

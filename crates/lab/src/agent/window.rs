@@ -169,6 +169,11 @@ impl WindowSource {
         let counters = self.counters();
         self.counted.sample(now, || counters);
     }
+
+    fn next_timeout(&self) -> Option<Timestamp> {
+        let policy = self.policy.as_ref().and_then(|policy| policy.poll_timeout());
+        [self.due, self.sender.poll_timeout(), policy].into_iter().flatten().min()
+    }
 }
 
 impl Endpoint for WindowSource {
@@ -180,12 +185,10 @@ impl Endpoint for WindowSource {
         self.steer_if_begun(now);
     }
 
-    fn next_timeout(&self) -> Option<Timestamp> {
-        let policy = self.policy.as_ref().and_then(|policy| policy.poll_timeout());
-        [self.due, self.sender.poll_timeout(), policy].into_iter().flatten().min()
-    }
-
     fn handle_timeout(&mut self, now: Timestamp) {
+        if self.next_timeout().is_none_or(|timeout| now < timeout) {
+            return;
+        }
         self.before_input(now);
         self.sender.handle_timeout(now);
         while let Some(due) = self.due.filter(|due| *due <= now) {
@@ -245,11 +248,10 @@ impl Endpoint for WindowSink {
         }
     }
 
-    fn next_timeout(&self) -> Option<Timestamp> {
-        self.client.poll_timeout()
-    }
-
     fn handle_timeout(&mut self, now: Timestamp) {
+        if self.client.poll_timeout().is_none_or(|timeout| now < timeout) {
+            return;
+        }
         self.before_input(now);
         self.client.handle_timeout(now);
         // The frames have no content to display.

@@ -360,13 +360,12 @@ impl SendHistory {
         let was_outstanding = record.state == State::Outstanding;
         let fate = if was_outstanding { Fate::Received { at, ecn } } else { Fate::Late { at } };
         record.state = State::Received;
-        let report = record.report(fate);
-        reports.push(report);
-        let SentPacket { subflow, sequence, size, .. } = report.packet;
+        reports.push(record.report(fate));
+        let (SentPacket { subflow, sequence, size, .. }, sent) = (record.packet, record.sent);
         if was_outstanding {
             self.flight -= size;
         } else {
-            self.on_late(now, subflow, sequence, report.sent);
+            self.on_late(now, subflow, sequence, sent);
         }
         self.subflow(subflow).on_received(now, sequence);
         Match::New

@@ -243,9 +243,8 @@ impl<P: std::fmt::Debug + Send, A: Node<P>, O: Observer<P>> Engine<P, A, O> {
 
     /// Delivers a packet that arrives before all others, after the agent has run up to then.
     fn process_arrival(&mut self, agent: usize, port: Port, at: Timestamp, handle: Handle) {
-        let process = &self.processes[agent];
-        if process.wake.is_some_and(|wake| wake < at) {
-            self.run_agent(agent, process.local_time, at);
+        if let Some(wake) = self.processes[agent].wake.filter(|wake| *wake < at) {
+            self.run_agent(agent, wake, at);
         }
         self.deliver(agent, port, at, handle);
         self.settle_agent(agent, at);
