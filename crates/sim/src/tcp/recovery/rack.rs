@@ -83,7 +83,7 @@ enum State {
 
 /// What one acknowledgement says is new.
 #[derive(Debug, Clone, Copy, Default)]
-struct News {
+struct NewlyAcked {
     delivered: u64,
     losses: u64,
     /// The one that left when most had been delivered.
@@ -103,10 +103,10 @@ impl Rack {
         window: &mut Adjustment,
     ) -> RecoveryEvent {
         let (before, arrived) = (self.pipe, self.arrived());
-        let mut news = self.take(ack, send);
-        news.losses = self.find_losses(ack.now);
+        let mut newly = self.take(ack, send);
+        newly.losses = self.find_losses(ack.now);
         let event = match self.state {
-            State::Open if news.losses > 0 => {
+            State::Open if newly.losses > 0 => {
                 // What arrived before this was replaced by new segments.
                 reduce(ack, arrived.min(self.arrived()), send, window);
                 self.state = State::Recovery { point: send.high };
@@ -131,13 +131,13 @@ impl Rack {
         self.delivery = Some(Delivery {
             now: ack.now,
             delivered: self.clock.delivered,
-            newly: news.delivered,
-            losses: news.losses,
+            newly: newly.delivered,
+            losses: newly.losses,
             in_flight: self.pipe,
             was_in_flight: before,
             is_recovering: self.state != State::Open,
-            sample: self.sample(ack.now, &news),
-            round_trip: news.round_trip,
+            sample: self.sample(ack.now, &newly),
+            round_trip: newly.round_trip,
         });
         event
     }
@@ -147,10 +147,10 @@ impl Rack {
     }
 
     /// Marks what arrived, cumulatively and selectively.
-    fn take(&mut self, ack: Ack<'_>, send: &SendState) -> News {
-        let mut news = News::default();
+    fn take(&mut self, ack: Ack<'_>, send: &SendState) -> NewlyAcked {
+        let mut newly = NewlyAcked::default();
         while self.base < send.una {
-            self.deliver(ack.now, 0, &mut news);
+            self.deliver(ack.now, 0, &mut newly);
             self.segments.pop_front();
             self.base += 1;
         }
@@ -159,17 +159,17 @@ impl Rack {
             let block = block.start..block.end.min(send.high);
             if self.scoreboard.insert(block.clone()) {
                 for number in block {
-                    self.deliver(ack.now, (number - self.base) as usize, &mut news);
+                    self.deliver(ack.now, (number - self.base) as usize, &mut newly);
                 }
             }
         }
-        if news.delivered > 0 {
+        if newly.delivered > 0 {
             self.clock.at = ack.now;
         }
-        news
+        newly
     }
 
-    fn deliver(&mut self, now: Timestamp, index: usize, news: &mut News) {
+    fn deliver(&mut self, now: Timestamp, index: usize, newly: &mut NewlyAcked) {
         let number = self.base + index as u64;
         let Some(segment) = self.segments.get_mut(index) else { return };
         match segment.fate {
@@ -180,9 +180,9 @@ impl Rack {
         segment.fate = Fate::Arrived;
         let segment = *segment;
         self.clock.delivered += 1;
-        news.delivered += 1;
-        if news.latest.is_none_or(|latest| segment.clock.delivered >= latest.clock.delivered) {
-            news.latest = Some(segment);
+        newly.delivered += 1;
+        if newly.latest.is_none_or(|latest| segment.clock.delivered >= latest.clock.delivered) {
+            newly.latest = Some(segment);
             self.clock.sent = segment.at;
         }
         let round_trip = now - segment.at;
@@ -194,7 +194,7 @@ impl Rack {
         } else {
             self.least_round_trip =
                 Some(self.least_round_trip.map_or(round_trip, |least| least.min(round_trip)));
-            news.round_trip = Some(news.round_trip.map_or(round_trip, |other| other.min(round_trip)));
+            newly.round_trip = Some(newly.round_trip.map_or(round_trip, |other| other.min(round_trip)));
             self.is_reordered |= number < self.highest;
         }
         self.highest = self.highest.max(number + 1);
@@ -236,8 +236,8 @@ impl Rack {
 
     /// The delivery rate over the flight of the latest segment: the slower of departures and arrivals, so that neither
     /// compressed acknowledgements nor a burst of ours is bandwidth.
-    fn sample(&self, now: Timestamp, news: &News) -> Option<RateSample> {
-        let latest = news.latest?;
+    fn sample(&self, now: Timestamp, newly: &NewlyAcked) -> Option<RateSample> {
+        let latest = newly.latest?;
         let interval = (now - latest.clock.at).max(latest.at - latest.clock.sent);
         let is_whole = self.least_round_trip.is_none_or(|least| interval >= least);
         (is_whole && interval > TimeDelta::ZERO).then(|| RateSample {
