@@ -75,11 +75,6 @@ impl Accepted {
     pub const fn has_retransmissions(&self) -> bool {
         self.retransmission.is_some()
     }
-
-    /// Transport-wide sequence numbers, on which it reports.
-    pub const fn has_transport_feedback(&self) -> bool {
-        self.transport_id.is_some()
-    }
 }
 
 /// A connection to a media server that takes one video stream, and sound with it.

@@ -12,8 +12,10 @@ pub use recorder::{Output, Recorder};
 pub use recording_file::RecordingFile;
 pub use screen::{PictureScore, Playback, ReferencePicture, Screen};
 pub use screen_recorder::{ScreenRecorder, ScreenRecorderConfig};
+#[cfg(feature = "live")]
 pub(crate) use sound_timeline::SoundTimeline;
 pub use stream_recorder::StreamRecorder;
+#[cfg(feature = "live")]
 pub(crate) use timeline::Timeline;
 
 use crate::Error;
