@@ -1,7 +1,7 @@
 //! Divides the target among media, retransmissions and repair packets: docs/models/protection.md.
 //!
 //! Where a retransmission arrives before the deadline it is the cheapest repair: it costs what was lost. What no later round
-//! could repair any more is sent several times in the last one. Where no round fits, or where that is dearer, repair packets
+//! could repair any more is sent several times in the last one. Where no round fits, or where it costs more, repair packets
 //! follow each picture.
 
 use crate::config::AdaptiveRepair;
