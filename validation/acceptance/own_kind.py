@@ -47,7 +47,7 @@ def run(seaway, text, seed):
         taken_for_tcp = COMPETING in log.read_text(encoding="utf-8")
     flows = json.loads(done.stdout)["flows"]
     rates = [flow["received_bps"] for flow in flows]
-    delays = [(flow["delay_ms"] or {}).get("p95", 0) for flow in flows]
+    delays = [(flow.get("delay_ms") or {}).get("p95", 0) for flow in flows]
     return max(rates) / min(rates), max(delays), sum(rates) / 1e6, taken_for_tcp
 
 
