@@ -261,14 +261,14 @@ impl TimeStamps {
     }
 }
 
-/// A difference of time stamps modulo the wrap.
-const fn signed(difference: u64) -> i64 {
+/// A difference of time stamps modulo the wrap: by the way that is shorter.
+pub(crate) const fn signed(difference: u64) -> i64 {
     let difference = difference % WRAP;
     if difference >= WRAP / 2 { difference as i64 - WRAP as i64 } else { difference as i64 }
 }
 
 /// Of 90 kHz.
-fn of_ticks(ticks: i64) -> TimeDelta {
+pub(crate) fn of_ticks(ticks: i64) -> TimeDelta {
     TimeDelta::from_nanos(ticks.saturating_mul(100_000) / 9)
 }
 
@@ -318,5 +318,12 @@ mod tests {
         assert_eq!(clock.time(0), TimeDelta::from_millis(40));
         assert_eq!(clock.time(3600), TimeDelta::from_millis(80));
         assert_eq!(clock.time(1800), TimeDelta::from_millis(60));
+    }
+
+    #[test]
+    fn differences_of_stamps_go_the_shorter_way() {
+        let since = |stamp: u64, before: i64| signed(stamp.wrapping_sub(before as u64));
+        assert_eq!((since(5, 3), since(WRAP - 2, 0), since(1, WRAP as i64 - 1)), (2, -2, 2));
+        assert_eq!(since(WRAP - 2090, -2090), 0);
     }
 }

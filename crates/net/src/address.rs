@@ -24,14 +24,17 @@ fn with_default_route(is_ipv4: bool) -> io::Result<IpAddr> {
     address_towards(SocketAddr::new(beyond, 9))
 }
 
+/// Any address of a family.
+pub const fn unspecified(is_ipv4: bool) -> IpAddr {
+    if is_ipv4 { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) }
+}
+
 /// The address of this host from which packets to `peer` leave. Nothing is sent: connecting looks up the route.
 ///
 /// # Errors
 /// There is no route.
 pub fn address_towards(peer: SocketAddr) -> io::Result<IpAddr> {
-    let any: IpAddr =
-        if peer.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let socket = UdpSocket::bind((any, 0))?;
+    let socket = UdpSocket::bind((unspecified(peer.is_ipv4()), 0))?;
     socket.connect(peer)?;
     Ok(socket.local_addr()?.ip())
 }

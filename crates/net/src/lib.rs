@@ -28,7 +28,7 @@ mod via;
 mod wait;
 pub mod webrtc;
 
-pub use address::{address_towards, reachable_address};
+pub use address::{address_towards, reachable_address, unspecified};
 pub use capture::Capture;
 pub use clock::{Clock, SNAPSHOT_INTERVAL, next_snapshot};
 pub use dscp::Dscp;

@@ -2,12 +2,13 @@
 
 #[cfg(unix)]
 use crate::address::ip_of;
+use crate::address::unspecified;
 use crate::socket::Socket;
 #[cfg(target_os = "linux")]
 use nix::sys::socket::{setsockopt, sockopt};
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 /// The longest name of an interface (`IFNAMSIZ` less its zero).
@@ -28,8 +29,7 @@ impl Via {
     /// # Errors
     /// There is no such interface or address, or the interface has no address of the family.
     pub fn bind(&self, is_ipv4: bool) -> io::Result<Socket> {
-        let any = if is_ipv4 { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { Ipv6Addr::UNSPECIFIED.into() };
-        self.bind_at(SocketAddr::new(any, 0))
+        self.bind_at(SocketAddr::new(unspecified(is_ipv4), 0))
     }
 
     /// A socket at `address` whose datagrams leave this way; where its host is unspecified, it may get an address of this way.
@@ -158,6 +158,7 @@ const fn address_of(_: &str, _: bool) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::{Ipv4Addr, Ipv6Addr};
 
     #[test]
     fn interfaces_and_addresses() {

@@ -131,6 +131,12 @@ pub(super) struct Others {
 impl Others {
     /// Standing queue in which others are suspected.
     const THRESHOLD: f64 = 0.015;
+    /// The threshold is higher by so many times the jitter, and by no more than the last, s. Foreign packets look like jitter, so a queue
+    /// is suspicious above the second one already, unless more than this part of the packets overtake others: then it is jitter.
+    const JITTERS: f64 = 4.0;
+    const FEW_JITTERS: f64 = 0.25;
+    const REORDERED: f64 = 0.01;
+    const MOST_JITTER: f64 = 0.030;
     /// A queue is suspicious after so long, s.
     const SUSPICIOUS: f64 = 0.3;
     /// Who saw foreign packets knows for so long that the queue is shared, s.
@@ -179,7 +185,8 @@ impl Others {
             self.forget_queue();
             return false;
         }
-        if seen.queue > Self::THRESHOLD + (Self::jitters(seen) * seen.jitter).min(0.030) {
+        let is_jitter = seen.reordered > Self::REORDERED;
+        if seen.queue > Self::threshold(seen, if is_jitter { Self::JITTERS } else { Self::FEW_JITTERS }) {
             self.waits_since.get_or_insert(seen.t);
         } else {
             self.waits_since = None;
@@ -190,7 +197,7 @@ impl Others {
             self.seen = seen.t;
         }
         let times = seen.queue / seen.target_queue.max(1e-6);
-        if seen.queue <= Self::THRESHOLD + (4.0 * seen.jitter).min(0.030) || times <= Self::HIGH {
+        if seen.queue <= Self::threshold(seen, Self::JITTERS) || times <= Self::HIGH {
             self.standing = None;
             return false;
         }
@@ -201,10 +208,9 @@ impl Others {
         finds_others && (is_long || self.evidence > Self::PROOF)
     }
 
-    /// The queue is suspicious above the threshold and so many times the jitter: by what looks like jitter foreign packets are looked for,
-    /// unless packets overtake each other, which is jitter.
-    fn jitters(seen: &Observed) -> f64 {
-        if seen.reordered > 0.01 { 4.0 } else { 0.25 }
+    /// The least queue that is no jitter, taken for so many times what is measured of it.
+    fn threshold(seen: &Observed, jitters: f64) -> f64 {
+        Self::THRESHOLD + (jitters * seen.jitter).min(Self::MOST_JITTER)
     }
 
     /// The queue has stood for some round trips. A cell's swings fall to half.

@@ -3,14 +3,13 @@
 use super::piped::Copied;
 use crate::Error;
 use crate::subprocess::Subprocess;
+use crate::transport::{of_ticks, signed};
 use seaway_mpeg::container::{AAC, Demultiplexer, Framing};
 use seaway_units::TimeDelta;
 use std::collections::VecDeque;
 use std::io::Read;
 use std::process::{ChildStdout, Command, Stdio};
 
-/// The modulus of time stamps, which are 33 bits of 90 kHz.
-const WRAP: u64 = 1 << 33;
 /// Octets of a header without a checksum.
 const HEADER: usize = 7;
 /// Samples of a block of AAC.
@@ -90,8 +89,8 @@ impl AacTrack {
                 }
             }
             while let Some(packet) = self.demultiplexer.poll() {
-                let ticks = packet.pts.map(|pts| nearest(pts, self.first) - self.first);
-                let at = ticks.map(|ticks| TimeDelta::from_nanos(ticks.saturating_mul(100_000) / 9));
+                let ticks = packet.pts.map(|pts| signed(pts.wrapping_sub(self.first as u64)));
+                let at = ticks.map(of_ticks);
                 if packet.damaged {
                     self.frames.on_loss();
                 } else {
@@ -148,12 +147,6 @@ fn multiplexed(name: &str) -> Result<Octets, Error> {
     let pipe = process.child().stdout.take();
     let pipe = pipe.ok_or_else(|| Error::Ffmpeg("ffmpeg: no pipe".into()))?;
     Ok(Octets::Process { pipe, _process: process })
-}
-
-/// The time stamp `stamp` without its wrap, where it is nearest to `to`.
-const fn nearest(stamp: u64, to: i64) -> i64 {
-    let ahead = (stamp.wrapping_sub(to as u64) % WRAP) as i64;
-    to + if ahead >= (WRAP / 2) as i64 { ahead - WRAP as i64 } else { ahead }
 }
 
 impl Frames {
@@ -246,13 +239,5 @@ mod tests {
                 prop_assert!(frames.rest.len() < 9_000);
             }
         }
-    }
-
-    #[test]
-    fn time_stamps_wrap() {
-        assert_eq!(nearest(5, 3), 5);
-        assert_eq!(nearest(WRAP - 2, 0), -2);
-        assert_eq!(nearest(1, WRAP as i64 - 1), WRAP as i64 + 1);
-        assert_eq!(nearest(WRAP - 2090, -2090), -2090);
     }
 }

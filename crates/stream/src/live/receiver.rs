@@ -16,13 +16,13 @@ use crate::Error;
 use crate::sink::{ReferencePicture, Screen, Sink};
 use seaway_media::decoder::{HeaderDecoder, MpegDecoder, VideoDecoder};
 use seaway_net::webrtc::{ServerState, WhipResource};
-use seaway_net::{Clock, Lateness, Socket, SocketOptions, Waker};
+use seaway_net::{Clock, Lateness, Socket, SocketOptions, Waker, unspecified};
 use seaway_protect::channel::ReceiverChannel;
 use seaway_quality::freeze::FreezeDetector;
 use seaway_quality::stale::StaleDetector;
 use seaway_session::{self as session, ByteBufferConfig, PlainRtp, Playout, ReceiverConfig, SessionKey};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::mpsc::{self, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -323,12 +323,6 @@ impl Decoding {
     }
 }
 
-/// Any local address and port of the family of `to`.
-fn any_towards(to: SocketAddr) -> SocketAddr {
-    let any: IpAddr = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    SocketAddr::new(any, 0)
-}
-
 fn config(bind: SocketAddr, identity: Identity, is_keyed: bool, latency: TimeDelta) -> ReceiverConfig {
     let mut config = ReceiverConfig::new(identity.session);
     config.overhead = overhead(bind, is_keyed);
@@ -375,14 +369,17 @@ impl Receiver {
     /// The server's name has no address.
     pub fn of_server(server: MediaServer) -> Result<ReceiverBuilder, Error> {
         let to = server.resolve()?;
-        Ok(ReceiverBuilder { server: Some((server, to)), ..Self::builder(any_towards(to)) })
+        Ok(ReceiverBuilder {
+            server: Some((server, to)),
+            ..Self::builder(SocketAddr::new(unspecified(to.is_ipv4()), 0))
+        })
     }
 
     /// Configures a receiver that calls the sender that listens at `to` ([`Sender::listener`](super::Sender::listener)): for receivers
     /// that no other host reaches, behind NAT or a firewall. It calls until the sender answers, and again when nothing comes any more; a sender
     /// that takes calls sends to one receiver at a time.
     pub fn caller(to: SocketAddr) -> ReceiverBuilder {
-        ReceiverBuilder { call: Some(to), ..Self::builder(any_towards(to)) }
+        ReceiverBuilder { call: Some(to), ..Self::builder(SocketAddr::new(unspecified(to.is_ipv4()), 0)) }
     }
 
     /// Where it receives.

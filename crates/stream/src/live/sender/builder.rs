@@ -12,10 +12,10 @@ use seaway_control::{ControlSpec, Registry};
 use seaway_media::audio::{AacTrack, AudioSource};
 use seaway_media::encoder::LadderRule;
 use seaway_media::input::{CodedInput, PictureSource};
-use seaway_net::{SocketOptions, Via};
+use seaway_net::{SocketOptions, Via, unspecified};
 use seaway_session::{Format, Limits, SessionKey, Stripe};
 use seaway_units::{Bitrate, DataSize, TimeDelta};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::mpsc;
 
 /// Configures a [`Sender`](crate::Sender).
@@ -56,11 +56,10 @@ pub struct SenderBuilder {
 
 impl SenderBuilder {
     pub(super) fn new(to: SocketAddr) -> Self {
-        let any = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
         let (min, start, max) = (Bitrate::from_kbps(150), Bitrate::from_kbps(300), Bitrate::from_mbps(4));
         Self {
             to,
-            bind: SocketAddr::new(any, 0),
+            bind: SocketAddr::new(unspecified(to.is_ipv4()), 0),
             listens: false,
             network: SocketOptions::default(),
             mtu: None,
