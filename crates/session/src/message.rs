@@ -8,6 +8,9 @@ use seaway_wire::extension::{CtfrcData, Form, FrameMarking, TfrcData, TransportS
 use seaway_wire::rtp::{self, HEADER_LEN, Header};
 use seaway_wire::{Error, MicrosClock, rtcp};
 
+/// Packets that a receiver requests at most, in one request, of those that it does not know to have left.
+pub(crate) const MOST_AHEAD: u64 = 64;
+
 /// A packet that leaves; its content is the [`Message`] that was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transmit {

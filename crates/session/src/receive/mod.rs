@@ -13,6 +13,7 @@ mod recovery;
 mod reports;
 mod session;
 mod stream;
+mod tail;
 mod unmarked;
 
 pub use byte_buffer::BufferStatistics;

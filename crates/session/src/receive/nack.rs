@@ -10,7 +10,7 @@ const CAPACITY: usize = 2048;
 /// How far above a gap a number is by which the gap is a loss.
 const LATER: u64 = 3;
 /// An answer that has less than this beside a round trip is in doubt: it waits for the sender's pacer, and in queues.
-const DOUBT: TimeDelta = TimeDelta::from_millis(10);
+pub(super) const DOUBT: TimeDelta = TimeDelta::from_millis(10);
 
 /// The packets that are missing and may still come.
 #[derive(Debug)]
@@ -112,7 +112,7 @@ impl NackList {
         if self.packets.len() == CAPACITY {
             return false;
         }
-        let next = now + self.requests.reorder.max(self.window());
+        let next = now + self.reorder();
         let (since, requests) = (now, 0);
         let missing = MissingPacket {
             source,
@@ -128,6 +128,16 @@ impl NackList {
         let place = self.packets.partition_point(|other| (other.source, other.sequence) < (source, sequence));
         self.packets.insert(place, missing);
         true
+    }
+
+    /// How missing packets are requested.
+    pub(super) fn requests(&self) -> &RepairRequests {
+        &self.requests
+    }
+
+    /// For so long a gap is no loss where nothing came since.
+    pub(super) fn reorder(&self) -> TimeDelta {
+        self.requests.reorder.max(self.window())
     }
 
     /// For so long a gap is reordering, whatever came since. Time for a repair is left.

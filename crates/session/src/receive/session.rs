@@ -10,6 +10,7 @@ use super::reception::{ArrivalLog, Insertion};
 use super::recovery::Recovery;
 use super::reports::{SubflowEcho, TransportLog};
 use super::stream::ReceiveStream;
+use super::tail::{TailRequest, TailWatch};
 use crate::config::{Format, Playout, ReceiverConfig};
 use crate::describe::{SessionDescription, StreamDescription};
 use crate::event::{Events, Observer, ReceiverEvent};
@@ -57,6 +58,8 @@ pub(super) struct Session {
     streams: Vec<ReceiveStream>,
     recovery: Recovery,
     nack_list: NackList,
+    /// By stream; empty where nothing is requested before it is known to be missing.
+    tails: Vec<TailWatch>,
     /// Packets to request with the next reports.
     pub(super) requests: Vec<(SourceId, u64)>,
     buffer: Option<ByteBuffer>,
@@ -158,6 +161,10 @@ impl Session {
             transport: TransportLog::default(),
             streams: streams.map(stream).collect(),
             recovery: Recovery::new(&description),
+            tails: match repair {
+                Some(_) if plain.is_none() => tail_watches(&description),
+                _ => Vec::new(),
+            },
             nack_list: match repair {
                 Some(requests) => NackList::new(requests),
                 None if plain.is_some() => NackList::of_reordering(REORDERING),
@@ -347,6 +354,10 @@ impl Session {
             }
             PacketKind::Media => {
                 self.streams[usize::from(source.stream.0)].on_arrival(at, packet.timestamp);
+                if let Some(tail) = self.tails.get_mut(usize::from(source.stream.0)) {
+                    let (picture, missing) = ((packet.timestamp, packet.marker), missing.end - missing.start);
+                    tail.on_arrival(at, (source, sequence), picture, missing, self.nack_list.reorder());
+                }
                 if !missing.is_empty() || !self.nack_list.is_empty() {
                     self.note_gap(at, source, sequence, missing, packet.timestamp, statistics);
                 }
@@ -504,7 +515,9 @@ impl Session {
         };
         packet.payload.advance(2);
         packet.sequence_number = original;
-        self.forget_missing(source, original, |found| found.requested);
+        if !self.forget_missing(source, original, |found| found.requested) {
+            self.note_early(source, original);
+        }
         if self.insert(at, source.stream, packet, statistics) {
             statistics.repaired += 1;
         }
@@ -523,15 +536,20 @@ impl Session {
         })
     }
 
+    /// A repair came before its gap showed.
+    fn note_early(&mut self, source: SourceId, number: u16) {
+        self.recovery.note_early(source, |source| {
+            let log = self.logs.get(source.index()).and_then(Option::as_ref)?;
+            Some(log.unwrap(number)).filter(|sequence| *sequence >= log.end())
+        });
+    }
+
     /// What forward error correction recovered goes the way of a retransmission.
     fn insert_recovered(&mut self, at: Timestamp, statistics: &mut ReceiverStatistics) {
         while let Some((source, mut packet)) = self.recovery.poll() {
             let number = packet.sequence_number;
             if !self.forget_missing(source, number, |_| true) {
-                self.recovery.note_early(source, |source| {
-                    let log = self.logs.get(source.index()).and_then(Option::as_ref)?;
-                    Some(log.unwrap(number)).filter(|sequence| *sequence >= log.end())
-                });
+                self.note_early(source, number);
             }
             if self.insert_media(at, source.stream, &mut packet, statistics) {
                 statistics.repaired += 1;
@@ -592,8 +610,10 @@ impl Session {
             buffer.advance(now);
             self.source.on_buffer(now, buffer.level());
         }
-        self.is_idle =
-            self.nack_list.is_empty() && self.streams.iter().all(|stream| stream.is_idle(self.has_media));
+        self.request_tails(now);
+        self.is_idle = self.nack_list.is_empty()
+            && self.next_tail().is_none()
+            && self.streams.iter().all(|stream| stream.is_idle(self.has_media));
         (self.next_release, self.due) = (None, None);
         if self.is_idle {
             return;
@@ -635,6 +655,27 @@ impl Session {
         self.due = earlier(earlier(self.next_release, self.next_repair_request()), next_request);
     }
 
+    /// Requests what should have come.
+    fn request_tails(&mut self, now: Timestamp) {
+        let rtt = self.rtt.unwrap_or(ASSUMED_RTT);
+        let (list, streams) = (&self.nack_list, &mut self.streams);
+        for (tail, stream) in self.tails.iter_mut().zip(streams) {
+            let deadline = |timestamp| stream.playout().deadline(timestamp, list.deadline());
+            let Some(request) = tail.poll(now, rtt, list.requests().reorder, deadline) else { continue };
+            let TailRequest { source, numbers, key_frame } = request;
+            self.requests.extend(numbers.map(|number| (source, number)));
+            if key_frame {
+                stream.on_repair_in_doubt(now);
+            }
+        }
+    }
+
+    /// When the end of a picture is requested.
+    #[inline]
+    fn next_tail(&self) -> Option<Timestamp> {
+        self.tails.iter().filter_map(TailWatch::poll_timeout).min()
+    }
+
     /// The round-trip time by which packets are requested; none where they cannot be.
     fn request_rtt(&self) -> Option<TimeDelta> {
         let can_request = self.plain.as_ref().is_none_or(|plain| plain.can_request());
@@ -644,7 +685,9 @@ impl Session {
     /// When a packet is requested, or given up.
     #[inline]
     fn next_repair_request(&self) -> Option<Timestamp> {
-        if self.nack_list.is_empty() { None } else { self.nack_list.poll_timeout(self.request_rtt()) }
+        let listed =
+            if self.nack_list.is_empty() { None } else { self.nack_list.poll_timeout(self.request_rtt()) };
+        earlier(listed, self.next_tail())
     }
 
     fn note_due(&mut self) {
@@ -700,6 +743,13 @@ impl Session {
         }
         due
     }
+}
+
+/// One for each stream that repair packets protect: there a repair counts only if it is quick. Lanes reorder.
+fn tail_watches(description: &SessionDescription) -> Vec<TailWatch> {
+    let is_watched = description.fec && !description.lanes;
+    let streams = description.streams.iter().filter(|_| is_watched);
+    streams.map(|_| TailWatch::default()).collect()
 }
 
 fn receiving_half(

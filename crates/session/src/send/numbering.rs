@@ -58,6 +58,14 @@ impl Numbering {
         log.get(nearest::<16>(log.next(), number.into()))
     }
 
+    /// The source gives this number to one of its next `count` packets.
+    pub(super) fn is_next(&self, source: SourceId, number: u16, count: u64) -> bool {
+        self.log(source).is_some_and(|log| {
+            let next = log.next();
+            (next..next + count).contains(&nearest::<16>(next, number.into()))
+        })
+    }
+
     /// The packets with this number and the following ones, up to `count`, as far as they left one after the other: the
     /// first and how many.
     pub(super) fn find_run(&self, source: SourceId, number: u16, count: usize) -> Option<(PacketId, usize)> {
@@ -84,6 +92,8 @@ mod tests {
         assert_eq!(numbers.find_run(SOURCE, 10, 7), Some((PacketId(16), 4)), "three are not sent yet");
         assert_eq!(numbers.find_run(SOURCE, 65_529, 7), None);
         assert_eq!(numbers.find(SOURCE, 65_529), None, "before the first");
+        let is_next = [13, 14, 17, 18].map(|number| numbers.is_next(SOURCE, number, 4));
+        assert_eq!(is_next, [false, true, true, false], "the next is 14");
         numbers.forget_before(PacketId(10));
         assert_eq!((numbers.find(SOURCE, 3), numbers.find(SOURCE, 4)), (None, Some(PacketId(10))));
     }

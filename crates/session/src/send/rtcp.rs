@@ -4,7 +4,7 @@ use super::pushback::PathState;
 use super::{LaneState, Sender};
 use crate::event::{FeedbackKind, KeyFrameCause, SenderEvent};
 use crate::feedback::Match;
-use crate::message::Message;
+use crate::message::{MOST_AHEAD, Message};
 use crate::source_id::SourceId;
 use crate::unwrap::nearest;
 use seaway_control::{BufferLevel, Congestion, Fate, LocalSignal, PacketId, StreamId, Subflow};
@@ -332,12 +332,18 @@ impl Sender {
     fn on_nack(&mut self, now: Timestamp, nack: &Nack<'_>) -> bool {
         let Some(source) = self.about(now, nack.sender_ssrc, nack.media_ssrc) else { return false };
         let (rtt, mut is_feedback) = (self.rtt(), false);
+        // A request that came sooner cannot know whether the packet is missing.
+        let least = self.feedback.round_trip().minimum().unwrap_or_default();
         for sequence in nack.sequence_numbers() {
             let id = self.numbers.find(source, sequence);
             let Some((id, (sent, subflow))) = id.and_then(|id| Some((id, self.feedback.sent(id)?))) else {
-                self.statistics.refused.unmatched += 1;
+                let is_ahead = self.numbers.is_next(source, sequence, MOST_AHEAD);
+                self.statistics.refused.unmatched += u64::from(!is_ahead);
                 continue;
             };
+            if now.since(sent) < least {
+                continue;
+            }
             is_feedback = true;
             self.statistics.requested += 1;
             self.feedback.on_requested(subflow, id);

@@ -1,0 +1,238 @@
+//! Packets that do not come: the end of a picture, or the next picture, is requested before a later packet shows that it is missing.
+
+use super::nack::DOUBT;
+use crate::message::MOST_AHEAD;
+use crate::source_id::SourceId;
+use seaway_units::{TimeDelta, Timestamp};
+use std::ops::Range;
+
+/// What is late by a gap between two packets and so many mean deviations is lost.
+const DEVIATIONS: i64 = 8;
+/// Weight of a time in a mean, as a part.
+const MEMORY: i64 = 16;
+const LEAST_GAP: TimeDelta = TimeDelta::from_micros(10);
+/// A longer time is a pause, after which numbers may begin anew.
+const LONGEST: TimeDelta = TimeDelta::from_millis(250);
+/// Requests in one silence at most.
+const REQUESTS: u8 = 6;
+/// So many packets in a row that are missing are a burst. Only where there was one within this time is silence taken for another.
+const BURST: u64 = 3;
+const REMEMBERED: TimeDelta = TimeDelta::from_secs(60);
+
+/// Watches for what is to come next in a stream. A burst that takes the end of a picture, or a whole picture, shows only with what
+/// comes behind it, and then the repair may come late.
+#[derive(Debug, Default)]
+pub(super) struct TailWatch {
+    newest: Option<Newest>,
+    /// Between the packets of a picture.
+    gap: Spacing,
+    /// Between the first packets of two pictures.
+    interval: Spacing,
+    /// When several packets in a row were last lost.
+    burst: Option<Timestamp>,
+    /// When the first request of this round was made.
+    begun: Option<Timestamp>,
+    /// Requests in this silence.
+    asked: u8,
+    next: Option<Timestamp>,
+}
+
+/// The newest packet.
+#[derive(Debug, Clone, Copy)]
+struct Newest {
+    source: SourceId,
+    sequence: u64,
+    timestamp: u32,
+    /// It ends its picture.
+    ends: bool,
+    at: Timestamp,
+    /// When its picture began.
+    began: Timestamp,
+}
+
+/// A mean time, and the mean deviation from it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Spacing {
+    mean: TimeDelta,
+    deviation: TimeDelta,
+}
+
+impl Spacing {
+    fn note(&mut self, seen: TimeDelta) {
+        let change = seen.min(LONGEST) - self.mean;
+        self.mean += change / MEMORY;
+        self.deviation += (change.abs() - self.deviation) / MEMORY;
+    }
+}
+
+/// What a silence asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct TailRequest {
+    /// Whose packets.
+    pub(super) source: SourceId,
+    /// Those that may have left since, as far as they did; empty where an answer would come late.
+    pub(super) numbers: Range<u64>,
+    /// A key frame as well: no answer came, and the next would come late.
+    pub(super) key_frame: bool,
+}
+
+impl TailWatch {
+    /// A media packet arrived by itself, the first behind so many `missing` ones. `reorder`: for so long a gap is no loss.
+    pub(super) fn on_arrival(
+        &mut self,
+        at: Timestamp,
+        (source, sequence): (SourceId, u64),
+        (timestamp, ends): (u32, bool),
+        missing: u64,
+        reorder: TimeDelta,
+    ) {
+        let is_overtaken = |newest: Newest| sequence < newest.sequence && at.since(newest.at) < LONGEST;
+        if self.newest.is_some_and(is_overtaken) {
+            return;
+        }
+        let of_picture = self.newest.filter(|newest| newest.timestamp == timestamp);
+        if let Some(newest) = self.newest.filter(|_| missing == 0) {
+            match of_picture {
+                Some(_) => self.gap.note(at - newest.at),
+                None => self.interval.note(at - newest.began),
+            }
+        }
+        if missing >= BURST {
+            self.burst = Some(at);
+        }
+        let began = of_picture.map_or(at, |newest| newest.began);
+        let newest = Newest { source, sequence, timestamp, ends, at, began };
+        self.newest = Some(newest);
+        (self.begun, self.asked) = (None, 0);
+        let is_bursty = self.burst.is_some_and(|burst| at.since(burst) < REMEMBERED);
+        self.next = is_bursty.then(|| self.expected(&newest) + self.silence(&newest, reorder));
+    }
+
+    /// When the next packet should come.
+    fn expected(&self, newest: &Newest) -> Timestamp {
+        if newest.ends { newest.began + self.interval.mean } else { newest.at + self.gap.mean }
+    }
+
+    /// For so long it may be late.
+    fn silence(&self, newest: &Newest, reorder: TimeDelta) -> TimeDelta {
+        let spacing = if newest.ends { &self.interval } else { &self.gap };
+        reorder.max(self.gap.mean + spacing.deviation * DEVIATIONS)
+    }
+
+    /// When [`poll`](Self::poll) has something to do.
+    #[inline]
+    pub(super) fn poll_timeout(&self) -> Option<Timestamp> {
+        self.next
+    }
+
+    /// What the silence asks for by now, each `again`, a few times, while an answer would be there by the `deadline` of the picture with this time
+    /// stamp, or of the next one, where that has its end. The first request and each that an answer to the one a round trip before did
+    /// not come to may ask for a key frame.
+    pub(super) fn poll(
+        &mut self,
+        now: Timestamp,
+        rtt: TimeDelta,
+        again: TimeDelta,
+        deadline: impl FnOnce(u32) -> Timestamp,
+    ) -> Option<TailRequest> {
+        self.next.filter(|next| *next <= now)?;
+        let newest = self.newest?;
+        let is_unanswered = self.begun.is_none_or(|begun| now >= begun + rtt);
+        let begun = if is_unanswered { now } else { self.begun.unwrap_or(now) };
+        self.begun = Some(begun);
+        let interval = if newest.ends { self.interval.mean } else { TimeDelta::ZERO };
+        let left = deadline(newest.timestamp) + interval - now;
+        let in_time = left > rtt && self.asked < REQUESTS;
+        self.asked += u8::from(in_time);
+        self.next = match in_time {
+            true => Some((now + again).min(begun + rtt)),
+            false => (!is_unanswered).then_some(begun + rtt),
+        };
+        let late = now - self.expected(&newest);
+        let count = 1 + late.ratio(self.gap.mean.max(LEAST_GAP)).ceil() as u64;
+        let first = newest.sequence + 1;
+        let numbers = first..if in_time { first + count.min(MOST_AHEAD) } else { first };
+        // An encoder may skip a picture.
+        let key_frame = is_unanswered && left < rtt + DOUBT && !newest.ends;
+        (key_frame || in_time).then_some(TailRequest { source: newest.source, numbers, key_frame })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seaway_control::{StreamId, Subflow};
+
+    const SOURCE: SourceId = SourceId { stream: StreamId(0), subflow: Subflow(0), repair: false };
+
+    fn ms(millis: i64) -> TimeDelta {
+        TimeDelta::from_millis(millis)
+    }
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp::from_nanos(millis * 1_000_000)
+    }
+
+    /// Packets 0 to 9 of a picture, each 2 ms from 0 ms on, behind a burst.
+    fn begun() -> TailWatch {
+        let of = |mean| Spacing { mean: ms(mean), deviation: TimeDelta::ZERO };
+        let mut watch = TailWatch { gap: of(2), interval: of(40), ..TailWatch::default() };
+        for number in 0..10 {
+            let missing = if number == 0 { BURST } else { 0 };
+            watch.on_arrival(at(2 * number), (SOURCE, number), (90, false), missing, ms(10));
+        }
+        watch
+    }
+
+    /// What is asked for at each instant that the watch names: so many numbers, and a key frame or not.
+    fn asked(watch: &mut TailWatch, deadline: u64) -> Vec<(u64, u64, bool)> {
+        let mut asked = Vec::new();
+        while let Some(next) = watch.poll_timeout() {
+            let request = watch.poll(next, ms(40), ms(10), |_| at(deadline));
+            let millis = next.as_nanos() / 1_000_000;
+            asked.extend(request.map(|of| (millis, of.numbers.end - of.numbers.start, of.key_frame)));
+        }
+        asked
+    }
+
+    /// Silence from 18 ms on, a round trip of 40 ms: what 2 ms a packet may have sent is requested from 30 ms on as long as it can be there
+    /// at 120 ms; a key frame once neither the answers came nor another would.
+    #[test]
+    fn the_end_of_a_picture_is_requested_and_then_a_key_frame() {
+        let requests =
+            [(30, 6), (40, 11), (50, 16), (60, 21), (70, 26)].map(|(at, count)| (at, count, false));
+        assert_eq!(asked(&mut begun(), 120), [&requests[..], &[(110, 0, true)]].concat());
+        assert_eq!(asked(&mut begun(), 60), [(30, 0, true)], "no repair would be there in time");
+    }
+
+    #[test]
+    fn nothing_is_asked_for_where_nothing_is_missed() {
+        let mut ended = begun();
+        ended.on_arrival(at(20), (SOURCE, 10), (90, true), 0, ms(10));
+        let next = ended.poll_timeout();
+        assert_eq!(next, Some(at(50)), "the next picture is late by 10 ms");
+        let mut alone = TailWatch::default();
+        alone.on_arrival(at(0), (SOURCE, 0), (90, false), BURST - 1, ms(10));
+        assert_eq!(alone.poll_timeout(), None, "nothing was lost in bursts");
+        let mut later = begun();
+        later.on_arrival(at(70_000), (SOURCE, 10), (91, false), 0, ms(10));
+        assert_eq!(later.poll_timeout(), None, "bursts are forgotten");
+    }
+
+    /// Packets that come each 20 ms are no silence after 30 ms.
+    #[test]
+    fn slow_pictures_are_not_silent() {
+        let mut watch = TailWatch::default();
+        for number in 0..100 {
+            watch.on_arrival(
+                at(20 * number),
+                (SOURCE, number),
+                (90, false),
+                if number == 0 { BURST } else { 0 },
+                ms(10),
+            );
+        }
+        let next = watch.poll_timeout().unwrap();
+        assert!(next > at(99 * 20 + 30), "{next:?}");
+    }
+}
