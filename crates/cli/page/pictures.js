@@ -16,7 +16,7 @@ async function watch(elements, onState) {
 
 // Resolves when the connection has ended.
 async function once(elements, onState) {
-  const peer = new RTCPeerConnection();
+  const peer = new RTCPeerConnection({ iceServers: await iceServers() });
   const videos = new Map();
   for (const video of elements) {
     video.srcObject = new MediaStream();
@@ -45,6 +45,17 @@ async function once(elements, onState) {
     peer.close();
     leave();
   }
+}
+
+// The servers that the page names in its Link headers (RFC 9725 section 4.6).
+async function iceServers() {
+  const reply = await fetch(`whep${location.search}`, { method: "OPTIONS" });
+  const links = (reply.headers.get("link") ?? "").matchAll(/<([^>]*)>((?:\s*;\s*[\w-]+="(?:[^"\\]|\\.)*")*)/g);
+  return Array.from(links, ([, urls, parameters]) => {
+    const pairs = parameters.matchAll(/([\w-]+)="((?:[^"\\]|\\.)*)"/g);
+    const { username, credential } = Object.fromEntries(Array.from(pairs, ([, name, text]) => [name, text.replace(/\\(.)/g, "$1")]));
+    return username ? { urls, username, credential } : { urls };
+  });
 }
 
 // The candidates gathered by then suffice, since the server is near.

@@ -6,6 +6,7 @@
 mod access;
 mod assets;
 mod connections;
+mod ice;
 mod live;
 mod metrics;
 mod serve;
@@ -48,7 +49,7 @@ impl Page {
     /// Serves the page at `listen`; port 0 takes a free one.
     ///
     /// # Errors
-    /// The address is in use, not ours, or the thread cannot be had; the certificate cannot be used.
+    /// The address is in use, not ours, or the thread cannot be had; the certificate or a server of ICE cannot be used.
     pub(crate) fn open(
         listen: SocketAddr,
         options: &WebOptions,
@@ -57,7 +58,7 @@ impl Page {
     ) -> io::Result<Self> {
         let broadcast = Broadcast::behind(hello.pictures.clone(), stun);
         let hub = Arc::new(Hub::new(hello));
-        let router = serve::router(hub.clone(), broadcast.clone());
+        let router = serve::router(hub.clone(), broadcast.clone(), options.ice_servers()?);
         let served = spawn_server("page", listen, options, "", router)?;
         Ok(Self { served, hub, broadcast })
     }

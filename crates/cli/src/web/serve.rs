@@ -2,6 +2,7 @@
 
 use super::assets;
 use super::connections::Connection;
+use super::ice::IceServers;
 use super::live::{Hub, Live};
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::extract::{DefaultBodyLimit, Path, RawQuery, State};
@@ -26,15 +27,16 @@ const REQUEST_INTERVAL: Duration = Duration::from_millis(20);
 struct Shared {
     hub: Arc<Hub>,
     broadcast: Broadcast,
+    ice: IceServers,
 }
 
-pub(super) fn router(hub: Arc<Hub>, broadcast: Broadcast) -> Router {
+pub(super) fn router(hub: Arc<Hub>, broadcast: Broadcast, ice: IceServers) -> Router {
     Router::new()
         .route("/api/live", get(live))
         .route("/whep", post(watch).options(offers).layer(DefaultBodyLimit::max(LONGEST_OFFER)))
         .route("/whep/{slot}", delete(leave))
         .route("/", get(assets::page))
-        .with_state(Shared { hub, broadcast })
+        .with_state(Shared { hub, broadcast, ice })
 }
 
 /// WHEP (draft-ietf-wish-whep-02): an offer of a player, all its candidates inside. The session has a URL of its own.
@@ -57,7 +59,9 @@ async fn watch(
             let query = query.map_or_else(String::new, |query| format!("?{query}"));
             let place = format!("/whep/{slot}{query}");
             let headers = [(header::CONTENT_TYPE, SDP.to_owned()), (header::LOCATION, place)];
-            (StatusCode::CREATED, headers, answer).into_response()
+            let mut response = (StatusCode::CREATED, headers, answer).into_response();
+            shared.ice.add_to(response.headers_mut());
+            response
         }
         Err(error) => (status(&error), error.to_string()).into_response(),
     }
@@ -71,9 +75,11 @@ const fn status(error: &Error) -> StatusCode {
     }
 }
 
-/// What may be posted.
-async fn offers() -> Response {
-    (StatusCode::NO_CONTENT, [("accept-post", SDP)]).into_response()
+/// What may be posted, and the servers of ICE: a player that gathers all candidates before its offer needs them first.
+async fn offers(State(shared): State<Shared>) -> Response {
+    let mut response = (StatusCode::NO_CONTENT, [("accept-post", SDP)]).into_response();
+    shared.ice.add_to(response.headers_mut());
+    response
 }
 
 /// The player ends its session. Another request to its URL, such as trickle ICE by PATCH, is not supported (405).

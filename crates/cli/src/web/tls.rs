@@ -1,5 +1,6 @@
 //! TLS for the page and the metrics: with a certificate of the user's, or with one made for this run.
 
+use super::ice::{Given, IceServers};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
 use ring::digest::{SHA256, digest};
 use seaway_net::reachable_address;
@@ -32,6 +33,10 @@ pub(crate) struct WebOptions {
     /// Serve the page and the metrics to other hosts over plain HTTP: anyone on the path can see the token
     #[arg(long, conflicts_with = "web_cert")]
     web_insecure: bool,
+    /// Name this STUN or TURN server to the viewers of the page, as stun:HOST:PORT or turn:USER:PASSWORD@HOST:PORT?transport=udp, also
+    /// with turns and tcp. May be given several times. The variable SEAWAY_ICE_SERVER hides the password from the list of processes
+    #[arg(long, value_name = "SERVER")]
+    ice_server: Vec<Given>,
 }
 
 /// What is between HTTP and TCP.
@@ -45,6 +50,14 @@ pub(super) enum Transport {
 }
 
 impl WebOptions {
+    /// Those that the page names to its viewers.
+    ///
+    /// # Errors
+    /// One is none.
+    pub(super) fn ice_servers(&self) -> io::Result<IceServers> {
+        IceServers::new(&self.ice_server).map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))
+    }
+
     /// For a server at `listen`, and a message for the user about it. Other hosts get TLS unless plain HTTP is chosen.
     ///
     /// # Errors

@@ -39,6 +39,7 @@ mod subflows;
 mod tls;
 mod transport_output;
 mod transport_stream;
+mod turn;
 mod usage;
 mod web;
 mod whep;

@@ -8,9 +8,9 @@ use std::process::{Command, Stdio};
 
 const PORT: u16 = 5004;
 /// Addresses of the host in the open, of the translator there, of the translator inside, and of the host inside.
-const OPEN: &str = "203.0.113.1";
-const OUTER: &str = "203.0.113.9";
-const INNER: &str = "192.168.7.1";
+pub(super) const OPEN: &str = "203.0.113.1";
+pub(super) const OUTER: &str = "203.0.113.9";
+pub(super) const INNER: &str = "192.168.7.1";
 const INSIDE: &str = "192.168.7.2";
 
 /// What leaves for the open has the translator's address, and what comes to the port goes inside.
@@ -20,15 +20,15 @@ const RULES: &str = "table ip nat {
 }";
 
 /// The namespaces; gone with the test.
-struct Network {
-    open: String,
-    translator: String,
-    inside: String,
+pub(super) struct Network {
+    pub(super) open: String,
+    pub(super) translator: String,
+    pub(super) inside: String,
 }
 
 impl Network {
     /// Makes it, or says why the test is skipped.
-    fn new(name: &str) -> Option<Self> {
+    pub(super) fn new(name: &str) -> Option<Self> {
         if !has("ip", "-V") || !has("nft", "--version") {
             return None;
         }
@@ -72,7 +72,7 @@ impl Drop for Network {
     }
 }
 
-fn start(host: &str, folder: &Path, arguments: &[&str]) -> Live {
+pub(super) fn start(host: &str, folder: &Path, arguments: &[&str]) -> Live {
     let command = seaway(folder, arguments);
     Live::start(within(host, command.get_program().to_str().unwrap(), folder, arguments))
 }

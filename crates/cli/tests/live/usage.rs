@@ -58,6 +58,10 @@ fn each_mistake_is_named() {
         (&["send", INPUT, to, "--dscp", "af44"], "af41"),
         (&["send", INPUT, to, "--mtu", "499"], "500"),
         (&["recv", to, "--interface", "none0"], "none0"),
+        (
+            &["recv", to, "--web", "127.0.0.1:0", "--ice-server", "turn:me:word"],
+            "--ice-server, number 1: expected",
+        ),
         (&["recv", to, "--mtu", "9001"], "9000"),
         (&["demo", "--headless", "--network", "nope"], "clean"),
         (&["demo", "--headless", "--control", "nope"], "tfrc"),

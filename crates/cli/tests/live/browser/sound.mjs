@@ -3,6 +3,7 @@
 // node sound.mjs URL FOLDER PICTURE: exits with 0 where all is well; a screenshot goes into FOLDER.
 import assert from "node:assert/strict";
 import { blank, launch } from "./chromium.mjs";
+import { keepConnections, until } from "./connections.mjs";
 
 const [url, folder, picture] = process.argv.slice(2);
 const browser = await launch();
@@ -38,32 +39,4 @@ async function listen() {
   assert.ok(await muted());
   assert.deepEqual(problems, []);
   await page.close();
-}
-
-// The incoming streams, once they are so.
-async function until(page, what, isSo) {
-  const end = Date.now() + 60_000;
-  for (;;) {
-    const streams = await page.evaluate(() => window.inbound());
-    if (isSo(streams)) return streams;
-    assert.ok(Date.now() < end, `no ${what}: ${JSON.stringify(streams)}`);
-    await new Promise((resolve) => setTimeout(resolve, 200));
-  }
-}
-
-// Runs in the page: `inbound` gives what a browser knows of its incoming streams.
-function keepConnections() {
-  const Connection = window.RTCPeerConnection;
-  let last = null;
-  window.RTCPeerConnection = class extends Connection {
-    constructor(...all) {
-      super(...all);
-      last = this;
-    }
-  };
-  window.inbound = async () => {
-    const reports = last ? [...(await last.getStats()).values()] : [];
-    const of = (kind) => reports.findLast((report) => report.type === "inbound-rtp" && report.kind === kind);
-    return { audio: of("audio"), video: of("video") };
-  };
 }
