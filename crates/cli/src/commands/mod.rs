@@ -46,7 +46,7 @@ enum Command {
     #[command(hide = true)]
     Decode,
     /// Sends a clip live over an impaired link and shows the result: sender, link and receiver in one process
-    Demo(demo::Arguments),
+    Demo(Box<demo::Arguments>),
     /// Runs the network of a scenario in real time, between UDP sockets or TUN devices
     Emulate(emulate::Arguments),
     /// Writes the manual pages and the completions of shells, for packages
