@@ -403,7 +403,8 @@ mod tests {
                 let report = PacketReport { packet: packet(id), sent: at(round * 20), fate };
                 let feedback = Feedback {
                     subflow: Subflow((id % 2) as u8),
-                    rtt: Some(seaway_units::TimeDelta::from_millis(2 * delay as i64)),
+                    // The way back has no queue.
+                    rtt: Some(seaway_units::TimeDelta::from_millis(delay as i64 + 30)),
                     packets: &[report],
                     requested: &[],
                     peer: PeerReport {

@@ -1,47 +1,68 @@
 //! Every controller forgets what was odd: `seaway_testkit::battery::forgetting`.
 
-use seaway_control::Registry;
-use seaway_testkit::battery::forgetting::{Network, TRUTH, hours_of_steps, remembered};
+use seaway_control::{ControllerPair, Registry};
+use seaway_testkit::battery::forgetting::{
+    Network, Remembered, TRUTH, disturbed, hours_of_steps, remembered, undisturbed, undisturbed_at_length,
+};
 use seaway_testkit::{build, variants};
 use seaway_units::{DataSize, Ecn, TimeDelta};
 
-const TWO_FORMS: &str = "it has two forms on the new path. One that comes from the short path keeps a full queue and loses nothing: 3.0 Mbit/s, \
-     245 ms, 0.02 % lost instead of 2.9 Mbit/s, 210 ms, 1 %";
-const OUTSIDE_TAU: &str = "the law is made for round trips up to TAU, 500 ms, and beside RMAX of 45 times the capacity its queue makes \
-     them longer. From below it rests in a queue of 0.5 s. From above it fills the queue of 1 s, losses have that delay count for nothing \
-     (equation 1), and as their penalty decays the rate trebles in two seconds, into the next burst of loss (equations 5 to 7): 31 % are \
-     lost instead of 4 %";
+/// Why a controller remembers something by its own law, as a claim that the tests check.
+#[derive(Debug, Clone, Copy)]
+enum Why {
+    /// It is no memory: flows that never had another network rest there too, at another age or from another start.
+    RestsThere,
+    /// It is no memory: at one connection it is this controller, which has the same.
+    Is(&'static str),
+    /// Its law says how long: after this it is forgotten.
+    Until(TimeDelta),
+    /// Its law forbids it for ever; a test of that equation is named beside.
+    Law,
+}
 
-/// What a controller remembers by its own law: its name, what happened, and why.
-const KEPT: &[(&str, &str, &str)] = &[
-    ("nada", "capacity down", OUTSIDE_TAU),
-    ("nada(side=sender, ploss_clock=packet)", "capacity down", OUTSIDE_TAU),
-    ("nada(variant=draft)", "capacity down", OUTSIDE_TAU),
-    (
-        "nada(variant=draft)",
-        "longer route",
-        "its base delay is forgotten after 500 ms without a packet alone, as in ns3-rmcat",
-    ),
-    ("nada(variant=draft)", "longer route, noticed", "ns3-rmcat knows no such signal"),
-    ("scream(version=1)", "longer route", "the base delay is that of 500 s"),
-    ("ctfrc", "longer route", TWO_FORMS),
-    ("ctfrc", "longer route, noticed", "as the other form of it: 2.8 Mbit/s, 199 ms, 1.6 %"),
-    ("ctfrc(discriminate=oracle)", "longer route", TWO_FORMS),
-    ("ctfrc(discriminate=oracle)", "longer route, noticed", "as ctfrc"),
-    ("ctfrc(form=aio, rtt_min=average)", "longer route", TWO_FORMS),
-    ("ctfrc(form=aio, rtt_min=average)", "longer route, noticed", TWO_FORMS),
-    ("multfrc(form=lerd, discriminate=biaz)", "longer route", TWO_FORMS),
+/// Equation 1 of RFC 8698 counts a long queue for nothing while losses are recent: at a tenth of the capacity the law rests at a queue of
+/// 0.45 s without loss, and at a full one with losses (`nada::equation::tests::a_link_has_two_rest_points`).
+const WARPED: Why = Why::RestsThere;
+/// S001 takes the least round-trip time so far: 160 ms are above `(1 + gamma)` times 60 ms without any queue, so `n` stays 1
+/// (`multfrc::count::tests::a_longer_route_keeps_one_connection`).
+const LEAST_SO_FAR: Why = Why::Is("tfrc");
+/// Two forms on this path, as `n` goes from 1 to 2 by a doubled rate: a burst of losses and a drained queue, time and again, or one connection and
+/// TFRC's own queue of 85 ms, where `gamma` tolerates 64.
+const TWO_FORMS: Why = Why::RestsThere;
+
+/// What is remembered over [`Network::PLAIN`]: a controller's name, what happened, and why.
+const KEPT: &[(&str, &str, Why)] = &[
+    ("nada", "capacity down", WARPED),
+    ("nada(side=sender, ploss_clock=packet)", "capacity down", WARPED),
+    ("nada(variant=draft)", "capacity down", WARPED),
+    // ns3-rmcat forgets its base delay after 500 ms without a packet alone (`nada::draft::tests::the_base_delay_is_kept_until_a_pause`).
+    ("nada(variant=draft)", "longer route", Why::Law),
+    // Its base delay is the least of 500 s.
+    ("scream(version=1)", "longer route", Why::Until(TimeDelta::from_secs(600))),
+    ("ctfrc", "longer route", LEAST_SO_FAR),
+    ("ctfrc", "longer route, noticed", TWO_FORMS),
+    ("ctfrc(discriminate=oracle)", "longer route", LEAST_SO_FAR),
+    ("ctfrc(discriminate=oracle)", "longer route, noticed", TWO_FORMS),
+    ("ctfrc(form=aio, rtt_min=average)", "longer route", LEAST_SO_FAR),
+    // The least of averages over a queue that stands is a full queue (`multfrc::count::tests::least_of_samples_or_averages`).
+    ("ctfrc(form=aio, rtt_min=average)", "longer route, noticed", Why::Law),
+    ("multfrc(form=lerd, discriminate=biaz)", "longer route", LEAST_SO_FAR),
     ("multfrc(form=lerd, discriminate=biaz)", "longer route, noticed", TWO_FORMS),
-    (
-        "gcc(variant=draft)",
-        "capacity up for a while",
-        "on this path it stays below 2.8 Mbit/s without a queue, or beyond 3 in a full one",
-    ),
-    (
-        "vtp(discriminate=trend)",
-        "capacity down",
-        "a queue that stays full does not rise: no congestion to Trend",
-    ),
+    // It is better meanwhile: 7 % less rate without a queue or a loss, and not 4 to 9 % of loss. From 2 to 10 % of loss the draft keeps its rate.
+    ("gcc(variant=draft)", "capacity up for a while", Why::Until(TimeDelta::from_secs(1200))),
+    // A full queue does not rise: no congestion to Trend, until a gap ends on a rise.
+    ("vtp(discriminate=trend)", "capacity down", Why::Until(TimeDelta::from_secs(1200))),
+];
+
+/// The same over [`Network::JITTERED`].
+const KEPT_WITH_JITTER: &[(&str, &str, Why)] = &[
+    ("nada", "capacity down", WARPED),
+    // Its queue is 45 ms at 3 Mbit/s, and from 50 on it is warped while losses are recent: with arrivals at random it passes over that edge after
+    // a loss, and as losses then come at equal intervals, seven of them without one never pass.
+    ("nada", "longer route for a while", Why::Law),
+    ("nada", "outage", Why::Law),
+    ("ctfrc", "longer route", LEAST_SO_FAR),
+    ("ctfrc", "longer route, noticed", Why::Is("tfrc")),
 ];
 
 /// LDA and LDA+ step once in five seconds.
@@ -49,17 +70,52 @@ fn truth(name: &str) -> TimeDelta {
     if name.starts_with("lda") { TRUTH * 5 } else { TRUTH }
 }
 
-/// What is remembered and not in `KEPT`, and what is there and not remembered.
-fn assert_forgets<'a>(names: impl IntoIterator<Item = &'a str>, network: Network) {
+/// The controller that `name` stands for.
+fn make(name: &str) -> impl Fn() -> ControllerPair {
+    move || build(name, DataSize::from_bytes(1000), Ecn::Ect1)
+}
+
+/// Whether the reason for what is remembered holds.
+fn holds(why: Why, name: &str, network: Network, found: &Remembered) -> bool {
+    let last = found.disturbance.last(network);
+    match why {
+        Why::Law => true,
+        Why::RestsThere => {
+            let others = undisturbed_at_length(last, truth(name), &make(name));
+            found.outcome.is_no_worse(&others, &last)
+        }
+        Why::Is(other) => {
+            let others = undisturbed(last, truth(other), &make(other));
+            found.outcome.is_no_worse(&others, &last)
+        }
+        Why::Until(truth) => {
+            let outcome = disturbed(found.disturbance, network, truth, &make(name));
+            outcome.is_no_worse(&undisturbed(last, truth, &make(name)), &last)
+        }
+    }
+}
+
+/// What is remembered without a reason that holds, and what is in the list and not remembered.
+fn assert_forgets<'a>(
+    names: impl IntoIterator<Item = &'a str>,
+    network: Network,
+    list: &[(&str, &str, Why)],
+) {
     let mut wrong = Vec::new();
     for name in names {
-        let make = || build(name, DataSize::from_bytes(1000), Ecn::Ect1);
-        let found = remembered(network, truth(name), &make);
-        let kept: Vec<_> = KEPT.iter().filter(|(kept, ..)| *kept == name).map(|(_, what, _)| *what).collect();
-        let unexpected = found.iter().filter(|one| !kept.contains(&one.disturbance.name()));
-        wrong.extend(unexpected.map(|one| format!("{name} {one}")));
-        let forgotten = kept.iter().filter(|what| !found.iter().any(|one| one.disturbance.name() == **what));
-        wrong.extend(forgotten.map(|what| format!("{name} forgets \"{what}\", which is in the list")));
+        let found = remembered(network, truth(name), &make(name));
+        let kept: Vec<_> = list.iter().filter(|(kept, ..)| *kept == name).collect();
+        for one in &found {
+            match kept.iter().find(|(_, what, _)| one.disturbance.name() == *what) {
+                Some((.., why)) if holds(*why, name, network, one) => {}
+                Some((.., why)) => wrong.push(format!("{name} {one}: not because of {why:?}")),
+                None => wrong.push(format!("{name} {one}")),
+            }
+        }
+        let forgotten =
+            kept.iter().filter(|(_, what, _)| !found.iter().any(|one| one.disturbance.name() == *what));
+        wrong
+            .extend(forgotten.map(|(_, what, _)| format!("{name} forgets \"{what}\", which is in the list")));
     }
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
@@ -73,12 +129,12 @@ fn names(part: usize) -> impl Iterator<Item = &'static str> {
 
 #[test]
 fn controllers_forget() {
-    assert_forgets(names(0), Network::PLAIN);
+    assert_forgets(names(0), Network::PLAIN, KEPT);
 }
 
 #[test]
 fn the_other_controllers_forget() {
-    assert_forgets(names(1), Network::PLAIN);
+    assert_forgets(names(1), Network::PLAIN, KEPT);
 }
 
 /// Losses of the channel, which each scheme has to distinguish from those of the queue before and after.
@@ -86,14 +142,14 @@ fn the_other_controllers_forget() {
 fn discriminators_forget() {
     let schemes = ["biaz", "mbiaz", "spike", "vtp", "zigzag", "zbs", "trend", "oracle"];
     let specs: Vec<_> = schemes.iter().map(|scheme| format!("tfrc(discriminate={scheme})")).collect();
-    assert_forgets(specs.iter().map(String::as_str), Network::PLAIN);
+    assert_forgets(specs.iter().map(String::as_str), Network::PLAIN, KEPT);
 }
 
 #[test]
 fn discriminators_of_vtp_forget() {
     let schemes = ["biaz", "mbiaz", "spike", "zigzag", "zbs", "trend"];
     let specs: Vec<_> = schemes.iter().map(|scheme| format!("vtp(discriminate={scheme})")).collect();
-    assert_forgets(specs.iter().map(String::as_str), Network::PLAIN);
+    assert_forgets(specs.iter().map(String::as_str), Network::PLAIN, KEPT);
 }
 
 #[test]
@@ -102,14 +158,21 @@ fn variants_forget() {
     assert_forgets(
         variants::VARIANTS.iter().copied().filter(|name| !name.starts_with("fixed")),
         Network::PLAIN,
+        KEPT,
     );
+}
+
+#[test]
+#[ignore = "minutes: `make validate`"]
+fn all_forget_with_jitter() {
+    assert_forgets(names(0).chain(names(1)), Network::JITTERED, KEPT_WITH_JITTER);
 }
 
 /// The last hour is as the second.
 fn assert_same_hours(hours: usize) {
     let mut wrong = Vec::new();
     for name in names(0).chain(names(1)) {
-        let outcomes = hours_of_steps(hours, &|| build(name, DataSize::from_bytes(1000), Ecn::Ect1));
+        let outcomes = hours_of_steps(hours, &make(name));
         let (second, last) = (outcomes[1], outcomes[hours - 1]);
         let ratio = last.rate.as_bps_f64() / second.rate.as_bps_f64();
         // LDA steps once in five seconds: its hours differ more.

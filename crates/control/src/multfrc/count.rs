@@ -244,6 +244,20 @@ mod tests {
         assert_eq!(count.get(), 16.0);
     }
 
+    /// S001 takes the least round-trip time so far. Where a route is longer than what it tolerates beside that, the number stays one without
+    /// any queue, until the session says that the path changed.
+    #[test]
+    fn a_longer_route_keeps_one_connection() {
+        let mut count = law(Decrease::Additive(1.0));
+        decide(&mut count, 0.06);
+        for _ in 0..1000 {
+            decide(&mut count, 0.16);
+        }
+        assert_eq!((count.get(), count.rtt_min()), (1.0, 0.06));
+        count.route_changed();
+        assert_eq!(decide(&mut count, 0.16), 2.0);
+    }
+
     /// E-MULTFRC's decrease.
     #[test]
     fn multiplicative_decrease() {

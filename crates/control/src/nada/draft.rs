@@ -63,8 +63,7 @@ impl DraftHistory {
                 return;
             }
             if sent.since(last.sent) > WINDOW {
-                self.packets.clear();
-                self.bytes = 0;
+                self.forget_base();
             }
         }
         self.count_intervals(packet.sequence);
@@ -80,6 +79,12 @@ impl DraftHistory {
         while self.packets.front().is_some_and(|first| sent.since(first.sent) >= WINDOW) {
             self.drop_oldest();
         }
+    }
+
+    /// The path changed: the history begins anew, as after half a second without a packet.
+    pub(super) fn forget_base(&mut self) {
+        self.packets.clear();
+        self.bytes = 0;
     }
 
     fn drop_oldest(&mut self) {
@@ -151,5 +156,52 @@ impl DraftHistory {
 
     pub(super) const fn loss_ratio(&self) -> f64 {
         self.loss_ratio
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::info::FlowConfig;
+    use crate::nada::config::Variant;
+    use seaway_units::{DataSize, Ecn, RemoteTimestamp};
+
+    fn history() -> DraftHistory {
+        let flow = FlowConfig { packet: DataSize::from_bytes(1000), ecn: Ecn::NotEct };
+        DraftHistory::new(NadaConfig::new(Variant::Draft, flow))
+    }
+
+    /// Packets of a transit of so many ms, one every 10 ms of `during`.
+    fn feed(history: &mut DraftHistory, during: std::ops::Range<i64>, transit: i64) {
+        for ms in during.step_by(10) {
+            let sent = Timestamp::ZERO + TimeDelta::from_millis(ms);
+            let arrived = sent + TimeDelta::from_millis(transit);
+            history.on_packet(&Observed {
+                at: sent,
+                sequence: ms.unsigned_abs() / 10,
+                size: DataSize::from_bytes(1000),
+                marked: false,
+                transit: RemoteTimestamp::from_nanos(arrived.as_nanos()).transit_from(sent),
+                rtt: None,
+            });
+        }
+    }
+
+    /// As in ns3-rmcat: a longer route counts as a queue for ever, until nothing leaves for half a second, or the path is known to have changed.
+    #[test]
+    fn the_base_delay_is_kept_until_a_pause() {
+        let mut paused = history();
+        feed(&mut paused, 0..1000, 30);
+        feed(&mut paused, 1000..3_600_000, 80);
+        assert_eq!(paused.signal().delay, 50.0);
+        let mut changed = history();
+        feed(&mut changed, 0..1000, 30);
+        feed(&mut changed, 1000..2000, 80);
+        assert_eq!(changed.signal().delay, 50.0);
+        changed.forget_base();
+        feed(&mut changed, 2000..3000, 80);
+        assert!(changed.signal().delay < 1.0);
+        feed(&mut paused, 3_600_600..3_601_600, 80);
+        assert!(paused.signal().delay < 1.0);
     }
 }

@@ -25,7 +25,7 @@ use crate::options::FEEDBACK_INTERVAL;
 use crate::packet::{Marking, SentPacket, Subflow};
 use crate::signal::LocalSignal;
 use aggregate::{Aggregator, Observed, Signal};
-use config::{LEAST_RATE, TAPS, UNKNOWN_MAX};
+use config::{LEAST_RATE, LONGEST_RTT, TAPS, UNKNOWN_MAX};
 use draft::DraftHistory;
 use equation::Gradual;
 use seaway_units::{Bitrate, DataSize, Ecn, RateRange, TimeDelta, Timestamp};
@@ -158,6 +158,7 @@ impl Nada {
             weight: self.config.priority * self.config.reference_delay * self.most(),
             // Longer silence is for the nofeedback rule.
             interval: interval.min(self.config.interval * SILENCE).as_millis_f64(),
+            longest_rtt: self.longest_rtt(),
         };
         self.decide(now, |nada| {
             let reason =
@@ -169,6 +170,14 @@ impl Nada {
             nada.resumed = false;
             Some(reason)
         });
+    }
+
+    /// `TAU`, an upper bound of the round-trip time. Where the path is longer it is the round-trip time itself, so that it stays one (ours).
+    fn longest_rtt(&self) -> f64 {
+        match self.config.variant {
+            Variant::Rfc8698 => LONGEST_RTT.max(self.rtt.get().unwrap_or(0.0)),
+            Variant::Draft => LONGEST_RTT,
+        }
     }
 
     fn ramp_up(&mut self, signal: Signal) -> Reason {
@@ -324,8 +333,9 @@ impl RateController for Nada {
             }
             LocalSignal::RouteChanged => {
                 self.rtt.clear();
-                if let SenderAggregation::Rfc8698(aggregator) = &mut self.aggregation {
-                    aggregator.forget_base();
+                match &mut self.aggregation {
+                    SenderAggregation::Rfc8698(aggregator) => aggregator.forget_base(),
+                    SenderAggregation::Draft(history) => history.forget_base(),
                 }
             }
             LocalSignal::Frame { .. } | LocalSignal::LinkHint { .. } => return,

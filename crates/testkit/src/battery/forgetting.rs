@@ -3,7 +3,7 @@
 //! A flow on a small link is disturbed in one way, then gets a minute of correct feedback. Rate, delay and loss from then on are
 //! compared with those of flows that had the path's last state from the start.
 
-use crate::path::{Bottleneck, Channel, Counters, Forge, Path, PathRun, PlayoutBuffer};
+use crate::path::{Bottleneck, Channel, Counters, Forge, Overhead, Path, PathRun, PlayoutBuffer};
 use seaway_control::{Arrival, BufferLevel, Congestion, ControllerPair, LocalSignal, PeerReport, Subflow};
 use seaway_units::{Bitrate, DataSize, Ecn, Probability, RemoteTimestamp, TimeDelta, Timestamp};
 use std::fmt;
@@ -34,6 +34,8 @@ pub struct Network {
     pub queue: DataSize,
     /// Every so many packets one is lost behind the queue; 0 for none.
     pub lose_every: u64,
+    /// Packets reach the queue at random within a packet's time of service, in their order ([`Overhead`]).
+    pub jitter: bool,
 }
 
 impl Network {
@@ -43,7 +45,11 @@ impl Network {
         rtt: TimeDelta::from_millis(60),
         queue: DataSize::from_bytes(37_500),
         lose_every: 0,
+        jitter: false,
     };
+
+    /// The same without the phase of one flow's packets at one queue.
+    pub const JITTERED: Self = Self { jitter: true, ..Self::PLAIN };
 
     /// With a full queue, seconds.
     fn longest_delay(&self) -> f64 {
@@ -79,6 +85,11 @@ pub enum Disturbance {
 }
 
 impl Disturbance {
+    /// The network after it.
+    pub const fn last(&self, network: Network) -> Network {
+        if let Self::Change(_, last, _) = self { *last } else { network }
+    }
+
     /// What a list of exceptions calls it.
     pub fn name(&self) -> &'static str {
         match self {
@@ -197,31 +208,67 @@ impl fmt::Display for Remembered {
 
 /// What a controller remembers of everything that can happen over `network`. `truth` is what it has to forget it.
 pub fn remembered(network: Network, truth: TimeDelta, make: &impl Fn() -> ControllerPair) -> Vec<Remembered> {
-    let mut undisturbed: Vec<(Network, Vec<Outcome>)> = Vec::new();
+    let mut known: Vec<(Network, Vec<Outcome>)> = Vec::new();
     let mut found = Vec::new();
     for disturbance in disturbances(network) {
-        let last = if let Disturbance::Change(_, last, _) = disturbance { last } else { network };
-        if !undisturbed.iter().any(|(network, _)| *network == last) {
-            let variants = [0, 1, 2].map(|variant| last.varied(variant));
-            let outcome = |variant: Network| {
-                let mut flow = Flow::new(variant, make());
-                flow.run.measure(WARM_UP + truth);
-                flow.outcome(truth)
-            };
-            undisturbed.push((last, variants.into_iter().map(outcome).collect()));
+        let last = disturbance.last(network);
+        if !known.iter().any(|(network, _)| *network == last) {
+            known.push((last, undisturbed(last, truth, make)));
         }
-        let mut flow = Flow::new(network, make());
-        flow.run.measure(WARM_UP);
-        flow.disturb(disturbance);
-        flow.run.measure(truth);
-        let outcome = flow.outcome(truth);
-        let known = undisturbed.iter().find(|(network, _)| *network == last);
-        let undisturbed = known.map(|(_, outcomes)| outcomes.clone()).unwrap_or_default();
+        let outcome = disturbed(disturbance, network, truth, make);
+        let undisturbed = known.iter().find(|(network, _)| *network == last);
+        let undisturbed = undisturbed.map(|(_, outcomes)| outcomes.clone()).unwrap_or_default();
         if !outcome.is_no_worse(&undisturbed, &last) {
             found.push(Remembered { disturbance, outcome, undisturbed });
         }
     }
     found
+}
+
+/// What a flow gets over `network` after a disturbance and `truth`.
+pub fn disturbed(
+    disturbance: Disturbance,
+    network: Network,
+    truth: TimeDelta,
+    make: &impl Fn() -> ControllerPair,
+) -> Outcome {
+    let mut flow = Flow::new(network, make());
+    flow.run.measure(WARM_UP);
+    flow.disturb(disturbance);
+    flow.run.measure(truth);
+    flow.outcome(truth)
+}
+
+/// What flows get that had `network` from the start.
+pub fn undisturbed(network: Network, truth: TimeDelta, make: &impl Fn() -> ControllerPair) -> Vec<Outcome> {
+    let outcome = |variant: i64| {
+        let mut flow = Flow::new(network.varied(variant), make());
+        flow.run.measure(WARM_UP + truth);
+        flow.outcome(truth)
+    };
+    [0, 1, 2].map(outcome).into()
+}
+
+/// The same in three spans one after the other, and of flows whose application had half of the link's rate to send at first. A path
+/// can have more than one state in which a controller rests: these grow old in it, or come to it from below and not from a start that
+/// overfilled the queue.
+pub fn undisturbed_at_length(
+    network: Network,
+    truth: TimeDelta,
+    make: &impl Fn() -> ControllerPair,
+) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    for (variant, from_below) in [0, 1, 2].into_iter().flat_map(|variant| [(variant, false), (variant, true)])
+    {
+        let network = Network { jitter: from_below, ..network.varied(variant) };
+        let mut flow = Flow::new(network, make());
+        flow.run.path().source = from_below.then(|| network.rate / 2);
+        flow.run.measure(WARM_UP);
+        flow.run.path().source = None;
+        flow.run.measure(truth);
+        outcomes.extend((0..3).map(|_| flow.outcome(truth)));
+    }
+    outcomes
 }
 
 /// Hours of steps: every ten minutes the link has another rate, so that each hour is like the others. What a flow got in
@@ -273,6 +320,8 @@ impl Flow {
         path.bottleneck = Some(Bottleneck { rate: network.rate, queue });
         path.forward = network.rtt / 2;
         path.back = network.rtt / 2;
+        let service = network.rate.time_to_send(path.packet).expect("a rate above zero");
+        path.overhead = network.jitter.then(|| Overhead::new(service, 1));
         let every = network.lose_every;
         path.channel = Box::new(move |count| match every > 0 && count % every == every - 1 {
             true => Channel::Lose,

@@ -28,6 +28,8 @@ pub struct Path {
     pub forward: TimeDelta,
     /// Delay of reports.
     pub back: TimeDelta,
+    /// How long a packet takes to reach the bottleneck, in the order of sending all the same.
+    pub overhead: Option<Overhead>,
     /// A server with a queue in front of the propagation delay.
     pub bottleneck: Option<Bottleneck>,
     /// How far the clock of the other end is ahead, as each end sees it.
@@ -38,6 +40,27 @@ pub struct Path {
     pub forge: Option<Forge>,
     /// What becomes of a packet behind the bottleneck, given how many passed it before.
     pub channel: Box<dyn FnMut(u64) -> Channel>,
+}
+
+/// Random delay of a packet before the bottleneck. Without it one flow on a drop-tail queue has its packets arrive at the same phase
+/// of the service for ever, and losses fall as that phase has it (Floyd and Jacobson, "On Traffic Phase Effects in Packet-Switched
+/// Gateways", 1992, section 4; ns-2's `overhead_`).
+#[derive(Debug, Clone)]
+pub struct Overhead {
+    most: TimeDelta,
+    random: SplitMix64,
+}
+
+impl Overhead {
+    /// Between zero and `most`.
+    pub fn new(most: TimeDelta, seed: u64) -> Self {
+        Self { most, random: SplitMix64::seed_from_u64(seed) }
+    }
+
+    fn draw(&mut self) -> TimeDelta {
+        let nanos = self.most.as_nanos().unsigned_abs();
+        TimeDelta::from_nanos((self.random.next_u64() % (nanos + 1)) as i64)
+    }
 }
 
 /// Alters a feedback message.
@@ -81,6 +104,7 @@ impl Path {
             obedient: false,
             forward: rtt / 2,
             back: rtt - rtt / 2,
+            overhead: None,
             bottleneck: None,
             clock: TimeDelta::ZERO,
             buffer: None,

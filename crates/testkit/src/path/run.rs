@@ -1,6 +1,6 @@
 //! The loop itself: what is sent, queued, lost, reported and fed back, in the order of its instants.
 
-use super::{Bottleneck, Channel, Counters, Path, PlayoutBuffer, gauge};
+use super::{Bottleneck, Channel, Counters, Overhead, Path, PlayoutBuffer, gauge};
 use seaway_control::estimators::Ewma;
 use seaway_control::{
     Allowance, Arrival, BufferLevel, Content, ControllerPair, FeedbackSource, LocalSignal, PeerReport, Probe,
@@ -372,8 +372,9 @@ impl PathRun {
     /// When a packet leaves the bottleneck, if its queue has room.
     fn serve(&mut self, size: DataSize) -> Option<Timestamp> {
         let Some(Bottleneck { rate, queue }) = self.path.bottleneck else { return Some(self.now) };
-        let begins = self.link_free_at.max(self.now);
-        if begins - self.now > queue {
+        let at = self.now + self.path.overhead.as_mut().map_or(TimeDelta::ZERO, Overhead::draw);
+        let begins = self.link_free_at.max(at);
+        if begins - at > queue {
             self.counters.refused += 1;
             return None;
         }
