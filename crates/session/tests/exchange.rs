@@ -446,3 +446,24 @@ fn marks_come_back() {
         assert_eq!(run.sender.controller().phase(), "congestion avoidance", "{feedback:?}");
     }
 }
+
+/// Half a second of arrivals does not fit one datagram of 500 octets: it takes several, of which none is longer, and the fate of each
+/// packet is known all the same.
+#[test]
+fn a_long_report_takes_several_datagrams() {
+    let small = ReceiverConfig { packet: DataSize::from_bytes(500), ..ReceiverConfig::new(0xACE) };
+    let config =
+        SenderConfig { packet: DataSize::from_bytes(300), ..config("fixed(rate=2 Mbit/s, feedback=500 ms)") };
+    let receiver = Receiver::new(Timestamp::ZERO, small);
+    let mut run = Run::new(sender(Timestamp::ZERO, config), receiver, ideal(ms(20)), ideal(ms(20)));
+    let tap = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
+    run.tap = Some(std::rc::Rc::clone(&tap));
+    run.until(at(10_000));
+    let longest = 500 - 28 - 4;
+    let tap = tap.borrow();
+    let lengths = tap.iter().filter(|message| matches!(message, Message::Rtcp(_))).map(Message::wire_len);
+    let full = lengths.inspect(|len| assert!(*len <= longest, "{len}")).filter(|len| *len > longest - 4);
+    assert!(full.count() >= 10);
+    let sent = run.sender.statistics();
+    assert!(sent.lost == 0 && sent.received + 1000 > sent.sent.packets, "{sent:#?}");
+}

@@ -472,4 +472,76 @@ mod tests {
         outbox.push(Bytes::new());
         assert!(!outbox.is_empty(), "there is room again");
     }
+
+    /// An outbox of datagrams of 100 octets that begin with ten of head.
+    fn outbox() -> Outbox {
+        Outbox { longest: 100, head: vec![1; 10], ..Outbox::default() }
+    }
+
+    fn append(outbox: &mut Outbox, len: usize) {
+        outbox.append(len, |buffer| {
+            buffer.fill(2);
+            Ok(len)
+        });
+    }
+
+    #[test]
+    fn a_datagram_is_filled_and_no_longer() {
+        let mut outbox = outbox();
+        (0..7).for_each(|_| append(&mut outbox, 30));
+        outbox.flush();
+        let datagrams: Vec<_> = std::iter::from_fn(|| outbox.pop()).map(|(_, datagram)| datagram).collect();
+        assert_eq!(datagrams.iter().map(Bytes::len).collect::<Vec<_>>(), [100, 100, 40]);
+        assert!(datagrams.iter().all(|datagram| datagram[..10] == [1; 10] && datagram[10] == 2));
+    }
+
+    /// A head alone says nothing, unless it is due.
+    #[test]
+    fn a_head_alone_leaves_where_it_is_due() {
+        for due in [false, true] {
+            let mut outbox = Outbox { is_head_due: due, ..outbox() };
+            outbox.begin_compound();
+            outbox.flush();
+            assert_eq!(outbox.pop().is_some(), due);
+            outbox.begin_compound();
+            outbox.flush();
+            assert!(outbox.is_empty(), "once");
+        }
+    }
+
+    /// What is of unknown length gets half a datagram at least.
+    #[test]
+    fn a_report_of_unknown_length_has_half_a_datagram() {
+        for (len, flushed) in [(10, false), (40, false), (41, true), (90, true)] {
+            let mut outbox = outbox();
+            append(&mut outbox, len);
+            outbox.begin();
+            assert_eq!(!outbox.is_empty(), flushed, "{len}");
+            assert_eq!(outbox.octets.len(), if flushed { 10 } else { 10 + len });
+        }
+        let mut outbox = outbox();
+        outbox.begin();
+        assert_eq!(outbox.octets, [1; 10]);
+    }
+
+    /// RFC 3550 section 6.1: a receiver report, then the canonical name; with as many blocks as the datagram has room for.
+    #[test]
+    fn a_compound_packet_has_a_report_and_a_name() {
+        for packet in (500..1400).step_by(4) {
+            let config = ReceiverConfig { packet: DataSize::from_bytes(packet), ..ReceiverConfig::new(7) };
+            let room = longest(&config);
+            assert_eq!(room, (packet as usize - 28 - 4).min(1200), "IPv4, UDP and the number of SRTCP");
+            let blocks = vec![ReportBlock::default(); BLOCKS + 1];
+            let most = blocks_in(room, &config);
+            let head = compound_head(&config, &blocks[..most]);
+            let (report, rest) = seaway_wire::rtcp::Packet::parse(&head).unwrap();
+            let report = ReceiverReport::parse(report).unwrap();
+            assert_eq!((report.ssrc, report.blocks.len()), (7, most));
+            let (name, rest) = seaway_wire::rtcp::Packet::parse(rest).unwrap();
+            assert_eq!(SourceName::parse(name).unwrap().cname, b"seaway");
+            assert!(rest.is_empty() && head.len() <= room);
+            let more = compound_head(&config, &blocks[..(most + 1).min(BLOCKS)]);
+            assert!(most == BLOCKS || more.len() + 4 > room, "{most} blocks in {room}");
+        }
+    }
 }
