@@ -467,3 +467,13 @@ fn a_long_report_takes_several_datagrams() {
     let sent = run.sender.statistics();
     assert!(sent.lost == 0 && sent.received + 1000 > sent.sent.packets, "{sent:#?}");
 }
+
+/// Both ends count what the receiver requested; on the way there are no more than a round trip of it.
+#[test]
+fn both_ends_count_the_requests() {
+    let mut run = run("fixed", lossy(ms(20), 0.03, 6), ideal(ms(20)));
+    run.until(at(10_000));
+    let (sent, received) = (run.sender.statistics(), run.receiver.statistics());
+    assert!(sent.requested > 40, "{sent:#?}");
+    assert!((sent.requested..=sent.requested + 5).contains(&received.requests), "{sent:#?} {received:#?}");
+}

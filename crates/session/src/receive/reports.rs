@@ -544,4 +544,75 @@ mod tests {
             assert!(most == BLOCKS || more.len() + 4 > room, "{most} blocks in {room}");
         }
     }
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::ZERO + TimeDelta::from_millis(ms)
+    }
+
+    /// Transport-wide numbers: what was reported, arrived or not, is not reported again.
+    #[test]
+    fn a_transport_wide_number_is_reported_once() {
+        let mut log = TransportLog::default();
+        let pending =
+            |log: &TransportLog| log.pending().map(|(base, arrivals)| (base, arrivals.collect::<Vec<_>>()));
+        [65_534, 65_535, 1].into_iter().for_each(|number| log.on_arrival(at(1), 9, number));
+        assert_eq!(pending(&log), Some((65_534, vec![Some(at(1)), Some(at(1)), None, Some(at(1))])));
+        log.on_reported(3);
+        log.on_arrival(at(2), 9, 0);
+        assert_eq!(pending(&log), Some((1, vec![Some(at(1))])), "0 was reported missing");
+        log.on_reported(1);
+        assert_eq!(pending(&log), None);
+        log.on_arrival(at(3), 9, 4);
+        assert_eq!(pending(&log), Some((2, vec![None, None, Some(at(3))])));
+        assert_eq!(log.feedback_count, 2);
+    }
+
+    /// Which packets report what the receiving half of a controller computed, by their names.
+    #[test]
+    fn each_computed_report_has_its_packet() {
+        let level = BufferLevel { held: DataSize::from_bytes(1), capacity: DataSize::from_bytes(2) };
+        let congestion =
+            Some(seaway_control::Congestion { delay: TimeDelta::from_millis(5), ramp_up: false });
+        let (none, buffer) = (PeerReport::default(), Some(level));
+        let (rate, loss) = (Some(Bitrate::from_kbps(8)), Some(Probability::clamped(0.5)));
+        for (peer, present, expected) in [
+            (none, None, vec![]),
+            (none, buffer, vec![BufferLevelReport::NAME]),
+            (PeerReport { buffer, ..none }, None, vec![BufferAwareReport::NAME]),
+            (PeerReport { receive_rate: rate, ..none }, None, vec![TfrcReport::NAME]),
+            (PeerReport { loss_event_rate: loss, ..none }, None, vec![TfrcReport::NAME]),
+            (
+                PeerReport { receive_rate: rate, ..none },
+                buffer,
+                vec![TfrcReport::NAME, BufferLevelReport::NAME],
+            ),
+            (
+                PeerReport { receive_rate: rate, buffer, ..none },
+                None,
+                vec![TfrcReport::NAME, BufferLevelReport::NAME],
+            ),
+            (PeerReport { congestion, ..none }, None, vec![NadaReport::NAME]),
+            (
+                PeerReport { congestion, buffer, ..none },
+                None,
+                vec![NadaReport::NAME, BufferLevelReport::NAME],
+            ),
+        ] {
+            let mut outbox = Outbox { longest: 1000, ..Outbox::default() };
+            let echo = SubflowEcho { sent: MicrosClock::from_bits(77), at: at(100) };
+            let report = SubflowReport { sender_ssrc: 1, media_ssrc: 2, echo, now: at(130) };
+            report.append(&peer, present, &SubflowState::default(), &mut outbox);
+            let mut names = Vec::new();
+            let mut rest = &outbox.octets[..];
+            while !rest.is_empty() {
+                let (packet, after) = seaway_wire::rtcp::Packet::parse(rest).unwrap();
+                if let Ok(report) = TfrcReport::parse(packet) {
+                    assert_eq!((report.delay, report.echo.bits()), (TimeDelta::from_millis(30), 77));
+                }
+                names.push(seaway_wire::rtcp::App::parse(packet).unwrap().name);
+                rest = after;
+            }
+            assert_eq!(names, expected.into_iter().copied().collect::<Vec<_>>(), "{peer:?} {present:?}");
+        }
+    }
 }
