@@ -177,6 +177,41 @@ mod tests {
         assert_eq!(transits.map(|nanos| nanos / 1_000_000), [20, 20, 22, 25, 22, 20]);
     }
 
+    /// A transit may grow up to the age of its report, and fall by no more than the one before could have had; units of reports are
+    /// forgiven. What is beyond is a step.
+    #[test]
+    fn an_arrival_is_within_the_age_of_its_report() {
+        let ms = TimeDelta::from_millis;
+        for (transit, is_step) in [(104, false), (106, true), (-64, false), (-66, true)] {
+            let mut clock = ArrivalClock::default();
+            // The first is reported 60 ms after it left, the second 100 ms.
+            let mut read = |sent: i64, age: i64, transit: i64| {
+                let at = RemoteTimestamp::from_nanos(ms(10_000 + sent + transit).as_nanos().unsigned_abs());
+                let sent = Timestamp::ZERO + ms(10_000 + sent);
+                clock.read(sent + ms(age), sent, at).1
+            };
+            assert!(!read(0, 60, 0));
+            assert_eq!(read(10, 100, transit), is_step, "{transit}");
+        }
+    }
+
+    /// A packet waits four round-trip times and 250 ms at most: what fell by more is a clock that was set.
+    #[test]
+    fn a_queue_may_drain_by_four_round_trips() {
+        let ms = TimeDelta::from_millis;
+        for (transit, is_step) in [(1000, false), (1040, false), (1060, true)] {
+            let mut clock = DepartureClock::default();
+            let mut read = |at: i64, transit: i64| {
+                let (at, sent) = (Timestamp::ZERO + ms(at), ms(at - transit).as_nanos().unsigned_abs());
+                let read = clock.read(at, RemoteTimestamp::from_nanos(sent), Some(ms(200)), true);
+                at.as_nanos().cast_signed() - read.as_nanos().cast_signed()
+            };
+            assert_eq!(read(10_000, transit), ms(transit).as_nanos());
+            let expected = if is_step { ms(transit) } else { TimeDelta::ZERO };
+            assert_eq!(read(10_000 + transit, 0), expected.as_nanos(), "{transit}");
+        }
+    }
+
     #[test]
     fn any_number_is_read() {
         let mut clock = SteadyClock::default();
