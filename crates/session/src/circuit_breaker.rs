@@ -440,6 +440,44 @@ mod tests {
         }
     }
 
+    /// 5 % at 220 ms: TCP would reach 239 kbit/s.
+    #[test]
+    fn congestion_is_ten_times_the_rate_of_tcp_and_not_less() {
+        let action = |kbps| {
+            let mut path = Path::new(true);
+            assert_eq!(path.run(seconds(1, 0.0, 20)), None);
+            (0..MEMORY - 1)
+                .find_map(|_| path.run(Seconds { rate: Bitrate::from_kbps(kbps), loss: 0.05, rtt: 220 }))
+        };
+        assert_eq!(action(2200), None);
+        assert!(matches!(action(2600), Some(BreakerAction::Reduce(Breach::Congestion { .. }, _))));
+    }
+
+    /// 12 % under a queue where the channel loses 2: TCP would reach 124 kbit/s at 10 %, and 113 at 12.
+    #[test]
+    fn the_loss_of_the_channel_is_the_mean_of_a_minute() {
+        let action = |kbps| {
+            let mut path = Path::new(true);
+            for loss in [0.0, 0.04, 0.01, 0.03] {
+                assert_eq!(path.run(Seconds { rate: Bitrate::from_kbps(kbps), loss, rtt: 100 }), None);
+            }
+            let queued = Seconds { rate: Bitrate::from_kbps(kbps), loss: 0.12, rtt: 300 };
+            (0..CONGESTED).find_map(|_| path.run(queued))
+        };
+        assert_eq!(action(1200), None);
+        assert!(matches!(action(1300), Some(BreakerAction::Reduce(Breach::Congestion { .. }, _))));
+    }
+
+    /// What a channel loses is not known there.
+    #[test]
+    fn a_session_that_begins_in_a_queue_is_judged_by_all_loss() {
+        let mut path = Path::new(true);
+        path.statistics.last_rtt = Some(TimeDelta::from_millis(20));
+        assert_eq!(path.breaker.observe(path.now, &path.statistics), None);
+        let action = (0..CONGESTED).find_map(|_| path.run(seconds(4, 0.2, 220)));
+        assert!(matches!(action, Some(BreakerAction::Reduce(Breach::Congestion { .. }, _))), "{action:?}");
+    }
+
     #[test]
     fn more_than_a_channel_loses_is_congestion_without_a_queue_too() {
         let mut path = Path::new(true);
