@@ -367,6 +367,65 @@ mod tests {
         assert!(!log.has_unreported());
     }
 
+    /// Numbers that moved, either way, continue above all that came before: no number is used twice.
+    #[test]
+    fn numbers_that_moved_are_above_all_earlier_ones() {
+        for far in [0, 500, 30_000, 60_000] {
+            let mut log = ArrivalLog::new(10_000, 90_000);
+            let mut highest = 0;
+            let mut insert = |number| match log.insert(number, at(0), Ecn::NotEct) {
+                Insertion::New { sequence, .. } => {
+                    assert!(sequence > highest && sequence as u16 == number, "{number} is {sequence}");
+                    highest = sequence;
+                }
+                outside => assert_eq!((outside, number), (Insertion::Outside, far)),
+            };
+            (10_000..15_000).for_each(&mut insert);
+            (far..far + 5).for_each(&mut insert);
+        }
+    }
+
+    #[test]
+    fn sources_share_a_memory() {
+        let mut log = ArrivalLog::new(0, 90_000);
+        (0..2000).for_each(|number| drop(log.insert(number, at(0), Ecn::NotEct)));
+        log.share_memory(512);
+        assert_eq!(log.slots.len(), 512);
+        (2000..4000).for_each(|number| drop(log.insert(number, at(0), Ecn::NotEct)));
+        assert_eq!(log.slots.len(), 512);
+        assert_eq!(
+            log.insert(4000 - 512, at(0), Ecn::NotEct),
+            Insertion::Duplicate,
+            "the oldest that is known"
+        );
+        assert_eq!(log.insert(4000 - 513, at(0), Ecn::NotEct), Insertion::Outside);
+        log.share_memory(1);
+        assert_eq!(log.memory, UNREPORTED_MEMORY);
+    }
+
+    /// RFC 8888 section 3.1.
+    #[test]
+    fn a_mark_on_any_copy_counts() {
+        for copies in [[Ecn::Ect1, Ecn::Ce], [Ecn::Ce, Ecn::Ect1]] {
+            let mut log = ArrivalLog::new(0, 90_000);
+            copies.into_iter().for_each(|ecn| drop(log.insert(0, at(0), ecn)));
+            let metric = log.metrics(log.range_to_report(at(0)), at(0)).next();
+            assert!(matches!(metric, Some(Metric::Received { ecn: Ecn::Ce, .. })), "{metric:?}");
+        }
+    }
+
+    /// What is reported again is what is not older than a second, packet by packet.
+    #[test]
+    fn old_arrivals_are_not_reported_again() {
+        let mut log = ArrivalLog::new(0, 90_000);
+        (0..100)
+            .for_each(|number| drop(log.insert(number, at(if number < 40 { 0 } else { 900 }), Ecn::NotEct)));
+        log.on_reported();
+        log.insert(100, at(1500), Ecn::NotEct);
+        let range = log.range_to_report(at(1500));
+        assert_eq!((range.start as u16, range.end as u16), (40, 101));
+    }
+
     /// 1 Gbit/s of 1200 octets reported every 50 ms.
     #[test]
     fn what_no_report_repeated_is_kept() {
@@ -393,6 +452,10 @@ mod tests {
         }
         let jitter = log.jitter().as_millis_f64();
         assert!((jitter - 10.0).abs() < 0.1, "alternates by 10 ms: {jitter}");
+        let block = log.report_block(7);
+        assert_eq!((block.ssrc, block.jitter), (7, 899), "ticks of 90 kHz");
+        (200..500).for_each(|index| log.on_timestamp(at(index * 40 + 1000), index as u32 * 3600));
+        assert_eq!(log.jitter().as_millis_f64().round(), 0.0, "always as late");
     }
 
     proptest! {
