@@ -23,6 +23,10 @@ GROUPS = {
     "protect": ["crates/protect/src/**"],
     "replay": ["crates/protect/src/replay.rs", "crates/protect/src/srtp/source.rs", "crates/protect/src/handshake/budget.rs"],
     "steady_clock": ["crates/session/src/feedback/steady_clock.rs"],
+    "receive": [f"crates/session/src/receive/{file}.rs" for file in ("reports", "reception")],
+    "breaker": ["crates/session/src/circuit_breaker.rs"],
+    "numbers": ["crates/session/src/unwrap.rs", "crates/session/src/source_id.rs"],
+    "loss_events": ["crates/control/src/tfrc/loss_events.rs"],
     "receive_limit": ["crates/control/src/tfrc/receive_limit.rs"],
     "nofeedback": ["crates/control/src/tfrc/nofeedback.rs", "crates/control/src/tfrc/data_limited.rs"],
     "fields": [

@@ -67,7 +67,16 @@ mod tests {
     }
 
     #[test]
-    fn never_below_zero() {
-        assert_eq!(nearest::<16>(3, 65_535), 0);
+    fn never_below_zero_nor_beyond_the_most() {
+        for (near, number, nearest_is) in [
+            (3, 65_535, 0),
+            (2, 65_534, 0),
+            (3, 1, 1),
+            (u64::MAX - 1, 1, u64::MAX),
+            (u64::MAX - 1, 2, u64::MAX),
+            (u64::MAX, 65_530, u64::MAX - 5),
+        ] {
+            assert_eq!(nearest::<16>(near, number), nearest_is, "{near} {number}");
+        }
     }
 }
