@@ -299,6 +299,10 @@ mod tests {
         (log, insertions)
     }
 
+    fn insert(log: &mut ArrivalLog, number: u16, millis: u64) {
+        log.insert(number, at(millis), Ecn::NotEct);
+    }
+
     #[test]
     fn gaps_duplicates_and_late_ones() {
         let base = 1 << 16;
@@ -388,10 +392,10 @@ mod tests {
     #[test]
     fn sources_share_a_memory() {
         let mut log = ArrivalLog::new(0, 90_000);
-        (0..2000).for_each(|number| drop(log.insert(number, at(0), Ecn::NotEct)));
+        (0..2000).for_each(|number| insert(&mut log, number, 0));
         log.share_memory(512);
         assert_eq!(log.slots.len(), 512);
-        (2000..4000).for_each(|number| drop(log.insert(number, at(0), Ecn::NotEct)));
+        (2000..4000).for_each(|number| insert(&mut log, number, 0));
         assert_eq!(log.slots.len(), 512);
         assert_eq!(
             log.insert(4000 - 512, at(0), Ecn::NotEct),
@@ -408,7 +412,9 @@ mod tests {
     fn a_mark_on_any_copy_counts() {
         for copies in [[Ecn::Ect1, Ecn::Ce], [Ecn::Ce, Ecn::Ect1]] {
             let mut log = ArrivalLog::new(0, 90_000);
-            copies.into_iter().for_each(|ecn| drop(log.insert(0, at(0), ecn)));
+            for ecn in copies {
+                log.insert(0, at(0), ecn);
+            }
             let metric = log.metrics(log.range_to_report(at(0)), at(0)).next();
             assert!(matches!(metric, Some(Metric::Received { ecn: Ecn::Ce, .. })), "{metric:?}");
         }
@@ -418,8 +424,7 @@ mod tests {
     #[test]
     fn old_arrivals_are_not_reported_again() {
         let mut log = ArrivalLog::new(0, 90_000);
-        (0..100)
-            .for_each(|number| drop(log.insert(number, at(if number < 40 { 0 } else { 900 }), Ecn::NotEct)));
+        (0..100).for_each(|number| insert(&mut log, number, if number < 40 { 0 } else { 900 }));
         log.on_reported();
         log.insert(100, at(1500), Ecn::NotEct);
         let range = log.range_to_report(at(1500));
