@@ -475,6 +475,53 @@ mod tests {
         assert!(!arrive(&mut first, 0, 1, true).event, "a duplicate");
     }
 
+    /// Neither a forged number nor a packet that comes again makes what is missing a loss.
+    #[test]
+    fn copies_and_forged_numbers_are_no_later_packets() {
+        let mut events = new();
+        run(&mut events, 0..3, &[1]);
+        for sequence in [2, 2, 2, 0, u64::MAX, HIGHEST_SEQUENCE + 1] {
+            assert_eq!(arrive(&mut events, sequence, 3, false), Change::default(), "{sequence}");
+        }
+        assert_eq!(arrive(&mut events, 1, 4, false), Change::default());
+        assert_eq!(run(&mut events, 3..50, &[]), 0);
+    }
+
+    /// A packet that is late and marked: the mark counts, whether its loss was known or not.
+    #[test]
+    fn a_late_mark_counts() {
+        let mut events = new();
+        run(&mut events, 0..3, &[1]);
+        assert!(arrive(&mut events, 1, 3, true).event);
+        let mut events = new();
+        run(&mut events, 0..20, &[10]);
+        assert_eq!(arrive(&mut events, 10, 20, true), Change::default());
+        assert_eq!(events.present.events, 1, "not taken back");
+    }
+
+    /// The interval before the first event is computed once.
+    #[test]
+    fn the_first_interval_is_computed_once() {
+        let mut events = new();
+        run(&mut events, 0..20, &[10]);
+        for sequence in 20..900 {
+            let now = Timestamp::ZERO + TimeDelta::from_millis(sequence as i64);
+            if sequence != 500 {
+                events.on_arrival(now, sequence, sequence == 700, 0.1, || unreachable!());
+            }
+        }
+        assert_eq!(events.present.events, 3);
+    }
+
+    #[test]
+    fn cleared_it_begins_anew() {
+        let mut events = new();
+        run(&mut events, 0..300, &[10, 200, 298]);
+        events.clear(1.0);
+        assert_eq!(events.rate(Timestamp::ZERO, Some(0.1)), 0.0);
+        assert_eq!(run(&mut events, 0..20, &[]), 0);
+    }
+
     #[test]
     fn very_first_packets_lost() {
         let mut events = new();
