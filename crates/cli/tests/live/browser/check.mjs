@@ -90,7 +90,8 @@ async function changeLatency(page, received) {
 async function plotsMove(page, received) {
   assert.equal(await page.locator("#plots canvas:visible").count(), 3);
   await page.click("#more summary");
-  assert.equal(await page.locator("#more-plots canvas:visible").count(), 3);
+  // They are drawn once the browser has opened the list.
+  await page.waitForFunction(() => Array.from(document.querySelectorAll("#more-plots canvas")).filter(({ offsetParent }) => offsetParent).length === 3);
   await page.click("#more summary");
   const drawn = () => page.evaluate(() => document.querySelector("#plots canvas").toDataURL());
   const [before, count] = [await drawn(), received.sample];
