@@ -126,8 +126,8 @@ impl TailWatch {
     }
 
     /// What the silence asks for by now, each `again`, a few times, while an answer would be there by the `deadline` of the picture with this time
-    /// stamp, or of the next one, where that has its end. The first request and each that an answer to the one a round trip before did
-    /// not come to may ask for a key frame.
+    /// stamp, or of the next one, where that has its end. A key frame is asked for where nothing came within a round trip: a
+    /// shorter silence may be a queue's.
     pub(super) fn poll(
         &mut self,
         now: Timestamp,
@@ -137,8 +137,8 @@ impl TailWatch {
     ) -> Option<TailRequest> {
         self.next.filter(|next| *next <= now)?;
         let newest = self.newest?;
-        let is_unanswered = self.begun.is_none_or(|begun| now >= begun + rtt);
-        let begun = if is_unanswered { now } else { self.begun.unwrap_or(now) };
+        let is_unanswered = self.begun.is_some_and(|begun| now >= begun + rtt);
+        let begun = self.begun.filter(|_| !is_unanswered).unwrap_or(now);
         self.begun = Some(begun);
         let interval = if newest.ends { self.interval.mean } else { TimeDelta::ZERO };
         let left = deadline(newest.timestamp) + interval - now;
@@ -202,7 +202,7 @@ mod tests {
         let requests =
             [(30, 6), (40, 11), (50, 16), (60, 21), (70, 26)].map(|(at, count)| (at, count, false));
         assert_eq!(asked(&mut begun(), 120), [&requests[..], &[(110, 0, true)]].concat());
-        assert_eq!(asked(&mut begun(), 60), [(30, 0, true)], "no repair would be there in time");
+        assert_eq!(asked(&mut begun(), 60), [(70, 0, true)], "no repair would be there in time");
     }
 
     #[test]
