@@ -96,6 +96,15 @@ fn what_does_not_come_is_requested_before_it_is_known_to_be_missing() {
     assert!(lost <= 5, "{lost}");
 }
 
+/// A receiver that requests nothing requests no ends of pictures either.
+#[test]
+fn where_nothing_is_requested_silence_is_not() {
+    let mut run = run_within(ms(100), false, true, ms(20), bursts(ideal(ms(20)), 0.05, 8.0, 1));
+    run.until(at(10_000));
+    let received = run.receiver.statistics();
+    assert!(received.missing > 50 && received.requests == 0, "{received:#?}");
+}
+
 #[test]
 fn bursts_are_repaired_too() {
     let mut run = run(true, true, ms(25), bursts(ideal(ms(25)), 0.05, 4.0, 3));

@@ -86,7 +86,9 @@ impl TailWatch {
         missing: u64,
         reorder: TimeDelta,
     ) {
-        let is_overtaken = |newest: Newest| sequence < newest.sequence && at.since(newest.at) < LONGEST;
+        let is_overtaken = |newest: Newest| {
+            newest.source == source && sequence < newest.sequence && at.since(newest.at) < LONGEST
+        };
         if self.newest.is_some_and(is_overtaken) {
             return;
         }
@@ -217,6 +219,17 @@ mod tests {
         let mut later = begun();
         later.on_arrival(at(70_000), (SOURCE, 10), (91, false), 0, ms(10));
         assert_eq!(later.poll_timeout(), None, "bursts are forgotten");
+    }
+
+    /// Each subflow has numbers of its own.
+    #[test]
+    fn a_packet_of_another_subflow_ends_a_silence() {
+        let mut watch = begun();
+        let other = SourceId { subflow: Subflow(1), ..SOURCE };
+        watch.on_arrival(at(20), (other, 3), (90, false), 0, ms(10));
+        assert_eq!(watch.poll_timeout(), Some(at(32)));
+        let request = watch.poll(at(32), ms(40), ms(10), |_| at(120)).unwrap();
+        assert_eq!((request.source, request.numbers), (other, 4..10));
     }
 
     /// Packets that come each 20 ms are no silence after 30 ms.
