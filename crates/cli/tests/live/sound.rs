@@ -320,7 +320,8 @@ fn the_sound_of_a_command_goes_with_an_encoder() {
     );
     let count = |report: &Value, name: &str| report["sound"][name].as_u64().unwrap();
     let (left, played) = (count(&sent, "sent"), count(&received, "played"));
-    assert!((250..=305).contains(&left) && played + 25 >= left, "{left} {played}");
+    // What the microphone gave before the two ends knew each other is not sent, and a loaded machine takes its time for that.
+    assert!((150..=305).contains(&left) && played + 25 >= left, "{left} {played}");
     let tracks = track_durations(&folder.path().join("got.mp4"));
     assert!(tracks.len() == 2 && tracks[0].1 > 6.0, "{tracks:?}");
 }
