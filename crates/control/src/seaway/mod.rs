@@ -13,6 +13,7 @@ mod loops;
 mod loss;
 mod minimum;
 mod others;
+mod outage;
 mod pace;
 mod rate;
 mod route;
@@ -40,6 +41,7 @@ use groups::{Groups, Pattern};
 use history::{Departing, SendHistory};
 use jitter::{JitterMeter, Volatility};
 use loss::{Fates, LossTest, Overflow};
+use outage::Outage;
 use rate::RateBins;
 use route::RouteTest;
 use scalable::Scalable;
@@ -110,20 +112,6 @@ enum Mode {
     Competing,
     /// The queue marks for scalable flows.
     Scalable(Scalable),
-}
-
-/// Reports are overdue: nothing arrives.
-#[derive(Debug, Clone, Copy, Default)]
-struct Outage {
-    is_on: bool,
-    due: Option<f64>,
-}
-
-impl Outage {
-    /// Reports may be late by so much before it counts, s.
-    const SLACK: f64 = 0.020;
-    /// What is sent meanwhile, of the capacity.
-    const RATE: f64 = 0.15;
 }
 
 impl Seaway {
@@ -221,6 +209,7 @@ impl Seaway {
             }
             Fate::Lost => {
                 self.fates.on_lost(sent);
+                self.outage.on_lost(t, id);
                 let wait = self.delay.newest().map_or(0.0, |newest| newest.wait);
                 let overflows = self.overflow.on_loss(t, wait);
                 if overflows {
@@ -235,6 +224,7 @@ impl Seaway {
             }
             Fate::Late { at } => {
                 self.fates.on_late(sent);
+                self.outage.on_late();
                 if self.overflow.on_late() {
                     self.queue_bound = self.bound_before;
                 }
@@ -298,11 +288,15 @@ impl Seaway {
     /// The third packet behind the newest that arrived is overdue: all behind it may be lost.
     fn look_for_outage(&mut self, t: f64) {
         let Some(newest) = self.delay.newest() else { return };
-        let slack = self.interval + self.tolerance() + Outage::SLACK;
-        let limit = self.round_trip.least + self.delay.queue + slack;
+        let limit = self.round_trip.least + self.delay.queue + self.interval + self.outage_slack(t);
         let is_overdue =
             self.history.get(newest.id.saturating_add(3)).is_some_and(|packet| t - packet.at > limit);
         self.outage.is_on |= is_overdue && !self.is_starting();
+    }
+
+    /// Reports may be late by so much at `t`.
+    fn outage_slack(&self, t: f64) -> f64 {
+        self.tolerance() + self.outage.slack(t, self.loss_test.channel, self.volatility.degree())
     }
 
     fn outage_due(&self) -> Option<Timestamp> {
@@ -354,9 +348,8 @@ impl RateController for Seaway {
         if let Some(sample) = feedback.rtt.and_then(plausible_rtt) {
             self.round_trip.on_sample(t, sample);
         }
-        let slack = self.tolerance() + Outage::SLACK;
-        let due = t + self.round_trip.least + self.delay.queue + 2.0 * self.interval + slack;
-        self.outage = Outage { is_on: false, due: Some(due) };
+        let due = self.round_trip.least + self.delay.queue + 2.0 * self.interval + self.outage_slack(t);
+        self.outage.restart(t + due);
         self.no_feedback.start(now, self.silence());
         self.update(now, t);
     }

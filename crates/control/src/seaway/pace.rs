@@ -5,7 +5,8 @@ use super::config::{
     TOLERANCE_OF_OVERFLOWS, UNTOLERATED_JITTER,
 };
 use super::groups::Pattern;
-use super::{Mode, Outage, Seaway, config};
+use super::outage::Outage;
+use super::{Mode, Seaway, config};
 use crate::controller::RateController;
 
 impl Seaway {
