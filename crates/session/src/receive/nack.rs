@@ -11,6 +11,8 @@ const CAPACITY: usize = 2048;
 const LATER: u64 = 3;
 /// An answer that has less than this beside a round trip is in doubt: it waits for the sender's pacer, and in queues.
 pub(super) const DOUBT: TimeDelta = TimeDelta::from_millis(10);
+/// Answers follow each other by no more.
+const LONGEST_GAP: TimeDelta = TimeDelta::from_millis(5);
 
 /// The packets that are missing and may still come.
 #[derive(Debug)]
@@ -50,15 +52,20 @@ struct MissingPacket {
 pub(super) enum Wanted {
     /// A retransmission.
     Packet(SourceId, u64),
-    /// A key frame at once: the first request leaves so late that its answer is in doubt, or it would not be there in time.
-    KeyFrame(SourceId),
+    /// A key frame at once: the first request leaves so late that its answer is in doubt, or it would not be there in time. So much time
+    /// is left for a repair without a round trip.
+    KeyFrame(SourceId, TimeDelta),
 }
 
-/// A missing packet that came after all.
+/// A missing packet that was repaired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Found {
+    source: SourceId,
+    sequence: u64,
     /// It had been requested.
     pub(super) requested: bool,
+    /// When the answer to its last request should have been there.
+    answer: Option<Timestamp>,
 }
 
 impl NackList {
@@ -158,13 +165,27 @@ impl NackList {
         }
     }
 
-    /// A packet came after all by retransmission.
+    /// A packet was repaired.
     pub(super) fn on_found(&mut self, source: SourceId, sequence: u64) -> Option<Found> {
-        let requested = self.take(source, sequence)?.requests > 0;
-        if requested {
+        let found = self.take(source, sequence)?;
+        if found.requests > 0 {
             self.reordering.on_loss();
         }
-        Some(Found { requested })
+        Some(Found { source, sequence, requested: found.requests > 0, answer: found.answer })
+    }
+
+    /// The sender answered a request. The answers to one round come one after the other: those behind this one are not overdue
+    /// yet, where another request would still be answered in time.
+    pub(super) fn on_answer(&mut self, now: Timestamp, rtt: TimeDelta, found: Found) {
+        let expected = now + self.requests.reorder;
+        let is_behind = |other: &&mut MissingPacket| {
+            other.source == found.source && other.sequence > found.sequence && other.answer == found.answer
+        };
+        for other in self.packets.iter_mut().filter(is_behind) {
+            if other.next < expected && other.deadline - expected > rtt {
+                (other.next, other.answer) = (expected, Some(expected));
+            }
+        }
     }
 
     /// A packet came after all by itself. True where it was on the list.
@@ -186,9 +207,16 @@ impl NackList {
     /// Gives what to request now. A packet is requested only if it can be there in time, and dropped from the list
     /// once it cannot. Each request is made twice, unless the next round comes as soon: a sender does not send a packet
     /// again that it sent within the round-trip time.
-    pub(super) fn poll(&mut self, now: Timestamp, rtt: Option<TimeDelta>, mut request: impl FnMut(Wanted)) {
+    pub(super) fn poll(
+        &mut self,
+        now: Timestamp,
+        rtt: Option<TimeDelta>,
+        gap: TimeDelta,
+        mut request: impl FnMut(Wanted),
+    ) {
         let requests = self.requests;
         let before = self.packets.len();
+        let doubt = DOUBT + gap.min(LONGEST_GAP) * (before as i64);
         self.packets.retain_mut(|missing| {
             if missing.next > now {
                 if missing.echo.take_if(|echo| *echo <= now).is_some() {
@@ -198,9 +226,9 @@ impl NackList {
             }
             let Some(rtt) = rtt else { return missing.deadline > now };
             let in_time = missing.deadline - now > rtt;
-            let is_doubtful = missing.earliest_deadline - now < rtt + DOUBT;
-            if missing.requests == 0 && requests.repeats > 0 && is_doubtful {
-                request(Wanted::KeyFrame(missing.source));
+            let left = missing.earliest_deadline - now;
+            if missing.requests == 0 && requests.repeats > 0 && left < rtt + doubt {
+                request(Wanted::KeyFrame(missing.source, left));
             }
             if !in_time || missing.requests >= requests.repeats {
                 return missing.answer.is_some_and(|answer| answer > now);
@@ -261,9 +289,9 @@ mod tests {
 
     fn requested(missing: &mut NackList, now: u64, rtt: Option<TimeDelta>) -> Vec<u64> {
         let mut requested = Vec::new();
-        missing.poll(at(now), rtt, |wanted| match wanted {
+        missing.poll(at(now), rtt, TimeDelta::ZERO, |wanted| match wanted {
             Wanted::Packet(_, sequence) => requested.push(sequence),
-            Wanted::KeyFrame(_) => {}
+            Wanted::KeyFrame(..) => {}
         });
         requested
     }
@@ -277,7 +305,7 @@ mod tests {
         missing.on_arrival(at(9), SOURCE, 8);
         assert_eq!(requested(&mut missing, 9, RTT), [5], "three later ones came");
         assert_eq!(requested(&mut missing, 10, RTT), [6], "10 ms passed");
-        assert_eq!(missing.on_found(SOURCE, 5), Some(Found { requested: true }));
+        assert!(missing.on_found(SOURCE, 5).is_some_and(|found| found.requested));
         assert_eq!(missing.on_found(SOURCE, 5), None);
     }
 
@@ -293,7 +321,7 @@ mod tests {
         assert!(requested(&mut missing, 71, RTT).is_empty());
         assert_eq!(requested(&mut missing, 72, RTT), [15], "after 32 ms and a quarter more");
         // A retransmission is no reordering: the window is narrower by a 64th.
-        assert_eq!(missing.on_found(SOURCE, 15), Some(Found { requested: true }));
+        assert!(missing.on_found(SOURCE, 15).is_some());
         missing.on_gap(at(100), SOURCE, 20, both(600));
         missing.on_arrival(at(103), SOURCE, 23);
         assert!(requested(&mut missing, 139, RTT).is_empty());
@@ -319,15 +347,38 @@ mod tests {
         missing.on_gap(at(0), SOURCE, 5, (at(65), at(110)));
         missing.on_gap(at(0), SOURCE, 6, both(110));
         let mut wanted = Vec::new();
-        missing.poll(at(10), RTT, |want| wanted.push(want));
+        missing.poll(at(10), RTT, TimeDelta::ZERO, |want| wanted.push(want));
         let packets = [5, 6].map(|sequence| Wanted::Packet(SOURCE, sequence));
-        assert_eq!(wanted, [Wanted::KeyFrame(SOURCE), packets[0], packets[1]]);
+        assert_eq!(wanted, [Wanted::KeyFrame(SOURCE, TimeDelta::from_millis(55)), packets[0], packets[1]]);
         wanted.clear();
-        missing.poll(at(20), RTT, |want| wanted.push(want));
+        missing.poll(at(20), RTT, TimeDelta::ZERO, |want| wanted.push(want));
         assert_eq!(wanted, packets, "the requests once more");
         let mut silent = NackList::without_requests();
         silent.on_gap(at(0), SOURCE, 5, both(20));
-        silent.poll(at(10), RTT, |want| panic!("{want:?} of what requests nothing"));
+        silent.poll(at(10), RTT, TimeDelta::ZERO, |want| panic!("{want:?} of what requests nothing"));
+    }
+
+    /// Three packets are requested at 10 ms, the answers are due 70 ms later, and come each 8 ms from 72 ms on.
+    #[test]
+    fn what_is_on_its_way_is_not_requested_again() {
+        let rtt = TimeDelta::from_millis(50);
+        let asked = |deadline| {
+            let mut missing = missing();
+            (5..8).for_each(|sequence| assert!(missing.on_gap(at(0), SOURCE, sequence, both(deadline))));
+            assert_eq!(requested(&mut missing, 10, RTT), [5, 6, 7]);
+            assert_eq!(requested(&mut missing, 20, RTT), [5, 6, 7], "the requests once more");
+            let found = missing.on_found(SOURCE, 5).unwrap();
+            missing.on_answer(at(72), rtt, found);
+            missing
+        };
+        let mut in_time = asked(500);
+        assert!(requested(&mut in_time, 81, RTT).is_empty(), "the next is due at 82 ms");
+        let found = in_time.on_found(SOURCE, 6).unwrap();
+        in_time.on_answer(at(80), rtt, found);
+        assert!(requested(&mut in_time, 89, RTT).is_empty());
+        assert_eq!(requested(&mut in_time, 90, RTT), [7], "nothing came for 10 ms");
+        let mut late = asked(132);
+        assert_eq!(requested(&mut late, 80, RTT), [6, 7], "after 82 ms no answer would be there in time");
     }
 
     #[test]

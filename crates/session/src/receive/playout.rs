@@ -18,7 +18,7 @@ const BINS: usize = 2500;
 
 /// A windowed maximum: over the present window and the one before.
 #[derive(Debug, Clone, Copy)]
-struct Extreme {
+pub(super) struct Extreme {
     span: TimeDelta,
     begun: Timestamp,
     present: Option<i64>,
@@ -26,12 +26,12 @@ struct Extreme {
 }
 
 impl Extreme {
-    fn new(span: TimeDelta) -> Self {
+    pub(super) fn new(span: TimeDelta) -> Self {
         Self { span, begun: Timestamp::ZERO, present: None, before: None }
     }
 
     /// The maximum with this value.
-    fn largest(&mut self, now: Timestamp, value: i64) -> i64 {
+    pub(super) fn largest(&mut self, now: Timestamp, value: i64) -> i64 {
         let age = now.since(self.begun);
         if age >= self.span {
             self.before = if age < self.span * 2 { self.present } else { None };

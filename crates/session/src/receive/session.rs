@@ -4,7 +4,7 @@ mod repairs;
 
 use super::byte_buffer::ByteBuffer;
 use super::jitter_buffer::RepairState;
-use super::nack::{NackList, Wanted};
+use super::nack::{DOUBT, NackList, Wanted};
 use super::plain::{PlainSource, SOUND};
 use super::playout::PlayoutRule;
 use super::playout_rule;
@@ -354,6 +354,7 @@ impl Session {
             PacketKind::Media => {
                 self.streams[usize::from(source.stream.0)].on_arrival(at, packet.timestamp);
                 if let Some(tail) = self.tails.get_mut(usize::from(source.stream.0)) {
+                    self.rtt.into_iter().for_each(|rtt| tail.on_round_trip(at, rtt));
                     let (picture, missing) = ((packet.timestamp, packet.marker), missing.end - missing.start);
                     tail.on_arrival(at, (source, sequence), picture, missing, self.nack_list.reorder());
                 }
@@ -531,14 +532,16 @@ impl Session {
         if !self.nack_list.is_empty() {
             let (requests, streams, recovery) = (&mut self.requests, &mut self.streams, &self.recovery);
             let missing = self.nack_list.len();
-            self.nack_list.poll(now, rtt, |wanted| match wanted {
+            let gap = self.tails.iter().map(TailWatch::gap).max().unwrap_or_default();
+            self.nack_list.poll(now, rtt, gap, |wanted| match wanted {
                 Wanted::Packet(source, sequence) => requests.push((source, sequence)),
                 // Repair packets need no round trip.
-                Wanted::KeyFrame(source) if !recovery.suffices(source.stream, missing) => {
+                Wanted::KeyFrame(source, left)
+                    if left >= DOUBT && recovery.suffices(source.stream, missing) => {}
+                Wanted::KeyFrame(source, _) => {
                     let stream = streams.get_mut(usize::from(source.stream.0));
                     stream.into_iter().for_each(|stream| stream.on_repair_in_doubt(now));
                 }
-                Wanted::KeyFrame(_) => {}
             });
         }
         let (nack_list, subflows, recovery) = (&self.nack_list, self.subflows.len(), &self.recovery);

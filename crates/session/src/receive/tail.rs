@@ -1,6 +1,7 @@
 //! Packets that do not come: the end of a picture, or the next picture, is requested before a later packet shows that it is missing.
 
 use super::nack::DOUBT;
+use super::playout::Extreme;
 use crate::message::MOST_AHEAD;
 use crate::source_id::SourceId;
 use seaway_units::{TimeDelta, Timestamp};
@@ -13,6 +14,8 @@ const MEMORY: i64 = 16;
 const LEAST_GAP: TimeDelta = TimeDelta::from_micros(10);
 /// A longer time is a pause, after which numbers may begin anew.
 const LONGEST: TimeDelta = TimeDelta::from_millis(250);
+/// A silence that lasts so long after its first request is a loss.
+const PATIENCE: TimeDelta = TimeDelta::from_millis(15);
 /// Requests in one silence at most.
 const REQUESTS: u8 = 6;
 /// So many packets in a row that are missing are a burst. Only where there was one within this time is silence taken for another.
@@ -21,7 +24,7 @@ const REMEMBERED: TimeDelta = TimeDelta::from_secs(60);
 
 /// Watches for what is to come next in a stream. A burst that takes the end of a picture, or a whole picture, shows only with what
 /// comes behind it, and then the repair may come late.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct TailWatch {
     newest: Option<Newest>,
     /// Between the packets of a picture.
@@ -30,6 +33,10 @@ pub(super) struct TailWatch {
     interval: Spacing,
     /// When several packets in a row were last lost.
     burst: Option<Timestamp>,
+    /// The least round-trip time of late, negated, in ns.
+    least: Extreme,
+    /// Packets wait in a queue for longer than they are under way: that loses packets in a row, too, and is silent where the rate falls.
+    is_queued: bool,
     /// When the first request of this round was made.
     begun: Option<Timestamp>,
     /// Requests in this silence.
@@ -72,11 +79,33 @@ pub(super) struct TailRequest {
     pub(super) source: SourceId,
     /// Those that may have left since, as far as they did; empty where an answer would come late.
     pub(super) numbers: Range<u64>,
-    /// A key frame as well: no answer came, and the next would come late.
+    /// A key frame as well: an answer would come late.
     pub(super) key_frame: bool,
 }
 
+impl Default for TailWatch {
+    fn default() -> Self {
+        Self {
+            newest: None,
+            gap: Spacing::default(),
+            interval: Spacing::default(),
+            burst: None,
+            least: Extreme::new(REMEMBERED),
+            is_queued: false,
+            begun: None,
+            asked: 0,
+            next: None,
+        }
+    }
+}
+
 impl TailWatch {
+    /// The round-trip time as of a packet that arrived.
+    pub(super) fn on_round_trip(&mut self, at: Timestamp, rtt: TimeDelta) {
+        let least = TimeDelta::from_nanos(-self.least.largest(at, -rtt.as_nanos()));
+        self.is_queued = rtt > least * 2 + DOUBT;
+    }
+
     /// A media packet arrived by itself, the first behind so many `missing` ones. `reorder`: for so long a gap is no loss.
     pub(super) fn on_arrival(
         &mut self,
@@ -99,15 +128,20 @@ impl TailWatch {
                 None => self.interval.note(at - newest.began),
             }
         }
-        if missing >= BURST {
+        if missing >= BURST && !self.is_queued {
             self.burst = Some(at);
         }
         let began = of_picture.map_or(at, |newest| newest.began);
         let newest = Newest { source, sequence, timestamp, ends, at, began };
         self.newest = Some(newest);
         (self.begun, self.asked) = (None, 0);
-        let is_bursty = self.burst.is_some_and(|burst| at.since(burst) < REMEMBERED);
+        let is_bursty = !self.is_queued && self.burst.is_some_and(|burst| at.since(burst) < REMEMBERED);
         self.next = is_bursty.then(|| self.expected(&newest) + self.silence(&newest, reorder));
+    }
+
+    /// Between two packets of a picture.
+    pub(super) fn gap(&self) -> TimeDelta {
+        self.gap.mean
     }
 
     /// When the next packet should come.
@@ -128,8 +162,8 @@ impl TailWatch {
     }
 
     /// What the silence asks for by now, each `again`, a few times, while an answer would be there by the `deadline` of the picture with this time
-    /// stamp, or of the next one, where that has its end. A key frame is asked for where nothing came within a round trip: a
-    /// shorter silence may be a queue's.
+    /// stamp, or of the next one, where that has its end. Once it would not, a key frame is asked for, if the silence has lasted: a
+    /// shorter one may be a queue's.
     pub(super) fn poll(
         &mut self,
         now: Timestamp,
@@ -139,23 +173,26 @@ impl TailWatch {
     ) -> Option<TailRequest> {
         self.next.filter(|next| *next <= now)?;
         let newest = self.newest?;
-        let is_unanswered = self.begun.is_some_and(|begun| now >= begun + rtt);
-        let begun = self.begun.filter(|_| !is_unanswered).unwrap_or(now);
+        let begun = self.begun.filter(|begun| now < *begun + rtt).unwrap_or(now);
+        let silent_since = self.begun.unwrap_or(now);
         self.begun = Some(begun);
         let interval = if newest.ends { self.interval.mean } else { TimeDelta::ZERO };
         let left = deadline(newest.timestamp) + interval - now;
         let in_time = left > rtt && self.asked < REQUESTS;
         self.asked += u8::from(in_time);
+        // Where the last packets of a picture alone are lost, the next picture comes.
+        let next_picture = newest.began + self.interval.mean + again;
+        let doubted_at = (silent_since + PATIENCE.min(rtt)).max(next_picture);
         self.next = match in_time {
             true => Some((now + again).min(begun + rtt)),
-            false => (!is_unanswered).then_some(begun + rtt),
+            false => (now < doubted_at).then_some(doubted_at),
         };
         let late = now - self.expected(&newest);
         let count = 1 + late.ratio(self.gap.mean.max(LEAST_GAP)).ceil() as u64;
         let first = newest.sequence + 1;
         let numbers = first..if in_time { first + count.min(MOST_AHEAD) } else { first };
         // An encoder may skip a picture.
-        let key_frame = is_unanswered && left < rtt + DOUBT && !newest.ends;
+        let key_frame = now >= doubted_at && left < rtt + DOUBT && !newest.ends;
         (key_frame || in_time).then_some(TailRequest { source: newest.source, numbers, key_frame })
     }
 }
@@ -203,8 +240,8 @@ mod tests {
     fn the_end_of_a_picture_is_requested_and_then_a_key_frame() {
         let requests =
             [(30, 6), (40, 11), (50, 16), (60, 21), (70, 26)].map(|(at, count)| (at, count, false));
-        assert_eq!(asked(&mut begun(), 120), [&requests[..], &[(110, 0, true)]].concat());
-        assert_eq!(asked(&mut begun(), 60), [(70, 0, true)], "no repair would be there in time");
+        assert_eq!(asked(&mut begun(), 120), [&requests[..], &[(85, 0, true)]].concat());
+        assert_eq!(asked(&mut begun(), 60), [(50, 0, true)], "no repair would be there in time");
     }
 
     #[test]
@@ -219,6 +256,22 @@ mod tests {
         let mut later = begun();
         later.on_arrival(at(70_000), (SOURCE, 10), (91, false), 0, ms(10));
         assert_eq!(later.poll_timeout(), None, "bursts are forgotten");
+    }
+
+    /// A queue of 60 ms beside a least round trip of 40 ms, which is forgotten after a minute.
+    #[test]
+    fn a_full_queue_is_silent_as_well() {
+        let mut watch = begun();
+        watch.on_round_trip(at(18), ms(40));
+        let mut next = |millis, sequence, rtt| {
+            watch.on_round_trip(at(millis), ms(rtt));
+            watch.on_arrival(at(millis), (SOURCE, sequence), (90, false), BURST, ms(10));
+            watch.poll_timeout()
+        };
+        assert_eq!(next(20, 10, 100), None);
+        assert!(next(22, 11, 90).is_some());
+        assert_eq!(next(24, 12, 100), None);
+        assert!(next(130_000, 13, 100).is_some());
     }
 
     /// Each subflow has numbers of its own.

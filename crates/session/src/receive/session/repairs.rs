@@ -59,8 +59,9 @@ impl Session {
         };
         packet.payload.advance(2);
         packet.sequence_number = original;
-        if !self.forget_missing(source, original, |found| found.requested) {
-            self.note_early(source, original);
+        match self.forget_missing(source, original, |found| found.requested) {
+            Some(found) => self.nack_list.on_answer(at, self.rtt.unwrap_or(ASSUMED_RTT), found),
+            None => self.note_early(source, original),
         }
         if self.insert(at, source.stream, packet, statistics) {
             statistics.repaired += 1;
@@ -69,14 +70,19 @@ impl Session {
 
     /// A media packet with this number came by `source`, which need not have the subflow of the original: all are tried
     /// until the missing packet `is_it`.
-    fn forget_missing(&mut self, source: SourceId, number: u16, is_it: impl Fn(Found) -> bool) -> bool {
+    fn forget_missing(
+        &mut self,
+        source: SourceId,
+        number: u16,
+        is_it: impl Fn(&Found) -> bool,
+    ) -> Option<Found> {
         let subflows = self.subflows.len() as u8;
         let media = SourceId { repair: false, ..source };
         let mut candidates = (0..subflows)
             .map(|subflow| SourceId { subflow: Subflow((source.subflow.0 + subflow) % subflows), ..media });
-        candidates.any(|candidate| {
-            let Some(log) = self.logs.get(candidate.index()).and_then(Option::as_ref) else { return false };
-            self.nack_list.on_found(candidate, log.unwrap(number)).is_some_and(&is_it)
+        candidates.find_map(|candidate| {
+            let log = self.logs.get(candidate.index()).and_then(Option::as_ref)?;
+            self.nack_list.on_found(candidate, log.unwrap(number)).filter(&is_it)
         })
     }
 
@@ -92,7 +98,7 @@ impl Session {
     pub(super) fn insert_recovered(&mut self, at: Timestamp, statistics: &mut ReceiverStatistics) {
         while let Some((source, mut packet)) = self.recovery.poll() {
             let number = packet.sequence_number;
-            if !self.forget_missing(source, number, |_| true) {
+            if self.forget_missing(source, number, |_| true).is_none() {
                 self.note_early(source, number);
             }
             if self.insert_media(at, source.stream, &mut packet, statistics) {
