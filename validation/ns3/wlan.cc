@@ -15,9 +15,11 @@
 using namespace ns3;
 
 static uint64_t g_acked, g_sent;
-static double g_warm;
+static double g_warm, g_bin;
 static std::vector<uint64_t> g_got, g_bytes;
-static std::vector<double> g_delay;
+// By station: payload in each bin, and when it became associated and stopped being so.
+static std::vector<std::vector<uint64_t>> g_bins;
+static std::vector<std::vector<double>> g_joined, g_left;
 
 static bool Counts() { return Simulator::Now().GetSeconds() >= g_warm; }
 static void Acked(Ptr<const WifiMpdu> m) { if (Counts() && m->GetHeader().IsData()) g_acked++; }
@@ -26,11 +28,48 @@ static void Sent(WifiConstPsduMap psdus, WifiTxVector, double)
     for (auto& psdu : psdus)
         if (Counts() && psdu.second->GetHeader(0).IsData()) g_sent += psdu.second->GetNMpdus();
 }
+static void Joined(uint32_t station, Mac48Address) { g_joined[station].push_back(Simulator::Now().GetSeconds()); }
+static void Left(uint32_t station, Mac48Address) { g_left[station].push_back(Simulator::Now().GetSeconds()); }
 static void Received(uint32_t flow, Ptr<const Packet> p, const Address&)
 {
+    size_t bin = Simulator::Now().GetSeconds() / g_bin;
+    if (bin < g_bins[flow].size()) g_bins[flow][bin] += p->GetSize();
     if (!Counts()) return;
     g_got[flow]++;
     g_bytes[flow] += p->GetSize();
+}
+
+// A list of lists of one number each.
+template <typename T> static void Print(const char* name, const std::vector<std::vector<T>>& lists, double scale)
+{
+    std::printf(", \"%s\": [", name);
+    for (size_t i = 0; i < lists.size(); i++) {
+        std::printf("%s[", i ? ", " : "");
+        for (size_t j = 0; j < lists[i].size(); j++) std::printf("%s%.6f", j ? ", " : "", lists[i][j] * scale);
+        std::printf("]");
+    }
+    std::printf("]");
+}
+
+// A place "x,y", or a walk "x,y/t,x,y/t,x,y" in straight lines.
+static Ptr<MobilityModel> Walk(const std::string& text)
+{
+    std::stringstream list(text);
+    std::vector<Waypoint> legs;
+    for (std::string part; std::getline(list, part, '/');) {
+        double t = 0, x, y;
+        if (legs.empty()) std::sscanf(part.c_str(), "%lf,%lf", &x, &y);
+        else std::sscanf(part.c_str(), "%lf,%lf,%lf", &t, &x, &y);
+        legs.push_back(Waypoint(Seconds(t), Vector(x, y, 0)));
+    }
+    if (legs.size() == 1) {
+        Ptr<ConstantPositionMobilityModel> fixed = CreateObject<ConstantPositionMobilityModel>();
+        fixed->SetPosition(legs[0].position);
+        return fixed;
+    }
+    Ptr<WaypointMobilityModel> walk = CreateObject<WaypointMobilityModel>();
+    for (auto& leg : legs) walk->AddWaypoint(leg);
+    return walk;
 }
 
 static double Cpu()
@@ -44,9 +83,10 @@ int main(int argc, char** argv)
     std::string standard = "ac", places = "5,0", error = "yans", direction = "up", rates = "1";
     uint32_t mcs = 4, width = 20, payload = 1472, aggregate = 65535, seed = 1, rts = 65535, streams = 1;
     bool shortGuard = true, detect = true, life = true;
-    double seconds = 3, warm = 1;
+    double seconds = 3, warm = 1, bin = 0;
     CommandLine cmd;
-    cmd.AddValue("standard", "", standard); cmd.AddValue("places", "x,y;x,y", places);
+    cmd.AddValue("standard", "", standard); cmd.AddValue("places", "x,y;x,y, or walks x,y/t,x,y", places);
+    cmd.AddValue("bin", "s; associations and goodput over time are printed too", bin);
     cmd.AddValue("error", "", error); cmd.AddValue("direction", "", direction);
     cmd.AddValue("rates", "Mbit/s of payload, one or one a station", rates);
     cmd.AddValue("mcs", "", mcs); cmd.AddValue("width", "", width); cmd.AddValue("payload", "", payload);
@@ -58,16 +98,17 @@ int main(int argc, char** argv)
     g_warm = warm;
     RngSeedManager::SetRun(seed);
 
-    std::vector<Vector> at;
+    std::vector<Ptr<MobilityModel>> at;
     std::stringstream list(places);
-    for (std::string place; std::getline(list, place, ';');) {
-        double x, y; std::sscanf(place.c_str(), "%lf,%lf", &x, &y); at.push_back(Vector(x, y, 0));
-    }
+    for (std::string place; std::getline(list, place, ';');) at.push_back(Walk(place));
     std::vector<double> rate;
     std::stringstream rateList(rates);
     for (std::string r; std::getline(rateList, r, ',');) rate.push_back(std::stod(r));
     uint32_t n = at.size();
     g_got.resize(n); g_bytes.resize(n);
+    g_bin = bin > 0 ? bin : 1;
+    g_bins.assign(n, std::vector<uint64_t>(bin > 0 ? std::ceil((warm + seconds) / bin) : 0));
+    g_joined.resize(n); g_left.resize(n);
 
     if (!life) Config::SetDefault("ns3::WifiMacQueue::MaxDelay", TimeValue(Seconds(1e6)));
     Config::SetDefault("ns3::WifiRemoteStationManager::RtsCtsThreshold", UintegerValue(rts));
@@ -110,13 +151,13 @@ int main(int argc, char** argv)
     }
     wifi.AssignStreams(all, 100);
 
-    MobilityHelper mobility;
-    Ptr<ListPositionAllocator> allocator = CreateObject<ListPositionAllocator>();
-    allocator->Add(Vector(0, 0, 0));
-    for (auto& place : at) allocator->Add(place);
-    mobility.SetPositionAllocator(allocator);
-    mobility.SetMobilityModel("ns3::ConstantPositionMobilityModel");
-    mobility.Install(ap); mobility.Install(stations);
+    ap.Get(0)->AggregateObject(Walk("0,0"));
+    for (uint32_t i = 0; i < n; i++) {
+        stations.Get(i)->AggregateObject(at[i]);
+        Ptr<WifiMac> station = DynamicCast<WifiNetDevice>(staDevices.Get(i))->GetMac();
+        station->TraceConnectWithoutContext("Assoc", MakeBoundCallback(&Joined, i));
+        station->TraceConnectWithoutContext("DeAssoc", MakeBoundCallback(&Left, i));
+    }
 
     InternetStackHelper stack;
     stack.Install(ap); stack.Install(stations);
@@ -151,7 +192,9 @@ int main(int argc, char** argv)
     double cpu = Cpu() - before;
     std::printf("{\"goodput\": [");
     for (uint32_t i = 0; i < n; i++) std::printf("%s%.5f", i ? ", " : "", g_bytes[i] * 8e-6 / seconds);
-    std::printf("], \"loss\": %.5f, \"cpu_s\": %.4f, \"events\": %llu}\n", g_sent ? 1.0 - double(g_acked) / g_sent : 0.0, cpu,
+    std::printf("]");
+    if (bin > 0) { Print("joined", g_joined, 1); Print("left", g_left, 1); Print("bins", g_bins, 8e-6 / bin); }
+    std::printf(", \"loss\": %.5f, \"cpu_s\": %.4f, \"events\": %llu}\n", g_sent ? 1.0 - double(g_acked) / g_sent : 0.0, cpu,
                 (unsigned long long)Simulator::GetEventCount());
     Simulator::Destroy();
 }

@@ -1,5 +1,6 @@
 //! The interface of cells: media that many places share.
 
+use crate::wlan::AssociationStatistics;
 use seaway_link::{LinkStatistics, Node, Port, QueueConfig};
 use seaway_units::{Bitrate, Timestamp};
 use serde::Deserialize;
@@ -24,6 +25,11 @@ pub trait Cell<P>: Node<P> {
 
     /// Begins a new window at `now`, as at the end of a warm-up.
     fn restart_statistics(&mut self, now: Timestamp);
+
+    /// The association of the station that a queue leads to, in a cell whose stations associate by frames.
+    fn association(&self, _queue: usize, _now: Timestamp) -> Option<AssociationStatistics> {
+        None
+    }
 
     /// Packets that wait in a queue.
     fn waiting(&self, queue: usize) -> u64;

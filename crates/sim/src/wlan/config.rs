@@ -4,6 +4,7 @@ use crate::cell::CellError;
 use crate::text::number_in;
 use crate::wlan::errors::ErrorModel;
 use crate::wlan::mode::{Band, Mode, Standard};
+use crate::wlan::path::{Waypoint, in_order};
 use crate::wlan::placement::Placement;
 use seaway_units::{Bitrate, DataSize, Decibels, TimeDelta};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
@@ -118,6 +119,18 @@ pub enum Schedule {
     RoundRobin,
 }
 
+/// How stations come to belong to the access point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AssociationModel {
+    /// A station belongs that receives beacons: at once, and without a frame of its own.
+    #[default]
+    Geometric,
+    /// By frames, as ns-3.37 does: a station listens for beacons, requests its association and is answered
+    /// (`docs/models/wlan.md`, section "Beacons and association").
+    Frames,
+}
+
 /// The priority of a flow (EDCA).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, serde::Deserialize)]
 pub enum AccessCategory {
@@ -187,6 +200,9 @@ pub struct WlanConfig {
     /// Beacons are this far apart.
     #[serde(default = "beacon_interval")]
     pub beacon_interval: TimeDelta,
+    /// How stations come to belong to the access point.
+    #[serde(default)]
+    pub assoc: AssociationModel,
     /// The access point; its stream of random numbers is chosen by its name.
     pub ap: AccessPoint,
     /// The stations, unless `plan` places them.
@@ -261,8 +277,18 @@ impl Default for MacQueueConfig {
 pub struct Station {
     /// Its node.
     pub name: String,
-    /// Where it stands.
+    /// Where it stands, or where it starts from.
     pub at: Position,
+    /// Where it walks.
+    #[serde(default)]
+    pub path: Vec<Waypoint>,
+}
+
+impl Station {
+    /// A station that does not move.
+    pub fn at(name: impl Into<String>, at: Position) -> Self {
+        Self { name: name.into(), at, path: Vec::new() }
+    }
 }
 
 fn yes() -> bool {
@@ -304,6 +330,7 @@ impl WlanConfig {
             rts: longest(),
             schedule: Schedule::default(),
             beacon_interval: beacon_interval(),
+            assoc: AssociationModel::default(),
             ap: AccessPoint {
                 name: "ap".to_owned(),
                 at: Position::default(),
@@ -476,8 +503,19 @@ impl WlanConfig {
         let stations = self.stations();
         require((1..=MOST_STATIONS).contains(&stations.len()), "station", "expected 1 to 500, or a `plan`")?;
         let is_near = |at: Position| at.x.abs() <= 1e6 && at.y.abs() <= 1e6;
-        let all = is_near(self.ap.at) && stations.iter().all(|station| is_near(station.at));
-        require(all, "station", "expected places within 1000 km of the origin")
+        let path = |station: &Station| station.path.iter().all(|point| is_near(point.at));
+        let near = |station: &Station| is_near(station.at) && path(station);
+        let all = is_near(self.ap.at) && stations.iter().all(near);
+        require(all, "station", "expected places within 1000 km of the origin")?;
+        for (index, station) in stations.iter().enumerate() {
+            let key = format!("station.{index}.path");
+            require(
+                in_order(&station.path),
+                &key,
+                "expected at most 1000 points, each later than the one before",
+            )?;
+        }
+        Ok(())
     }
 
     /// Keys of one generation are refused in a cell of another.
@@ -513,7 +551,7 @@ mod tests {
     fn a_cell_names_what_does_not_hold() {
         let mut config = WlanConfig::new(Standard::Ac);
         assert_eq!(config.check().unwrap_err().key, "station");
-        config.station.push(Station { name: "sta0".to_owned(), at: Position { x: 5.0, y: 0.0 } });
+        config.station.push(Station::at("sta0", Position { x: 5.0, y: 0.0 }));
         assert_eq!(config.check(), Ok(()));
         config.width = Some(30);
         assert_eq!(config.check().unwrap_err().key, "width");

@@ -20,6 +20,8 @@ pub(crate) enum Event {
     Unreserve(DeviceId, Nanos),
     /// A beacon is due.
     Beacon,
+    /// A station has to do something for its association.
+    Association,
 }
 
 /// Events by time, the next one last; of events at one instant the first that was put in comes first. The list is always

@@ -23,7 +23,7 @@ pub(crate) struct Exchange {
 
 /// What was sent last, or is to be sent next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum FrameExchange {
+pub(crate) enum FrameExchange {
     /// RTS; data follow the CTS.
     Rts,
     /// One frame, which is acknowledged alone.
@@ -36,6 +36,8 @@ enum FrameExchange {
     Next,
     /// A beacon, which has no response.
     Beacon,
+    /// A management frame, which is acknowledged alone.
+    Management,
 }
 
 impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
@@ -78,6 +80,9 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         contender.short_failures = 0;
         contender.long_failures = 0;
         contender.backoff.reset();
+        if !contender.management.is_empty() {
+            return self.give_up_management(index);
+        }
         let Some(recipient) = contender.queue.choose() else { return };
         if let Some(discarded) = contender.queue.discard_first(recipient) {
             self.discard(index, recipient, discarded);
@@ -94,7 +99,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         self.transmit((0, None, Frame::Beacon, self.modes.lowest), |end| end);
     }
 
-    const fn exchange(
+    pub(crate) const fn exchange(
         &self,
         contender: usize,
         recipient: usize,
@@ -104,9 +109,13 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         Exchange { contender, recipient, step, began, is_long: false }
     }
 
-    /// Sends what comes first: a request for block acknowledgement, or data. False where there is nothing.
+    /// Sends what comes first: a management frame, a request for block acknowledgement, or data. False where there is
+    /// nothing.
     fn send_next(&mut self, index: usize, began: Nanos) -> bool {
         self.expire(index);
+        if self.send_management(index, began) {
+            return true;
+        }
         let queue = &mut self.contenders[index].queue;
         if let Some(recipient) = queue.take_request() {
             self.send_request(index, recipient, began);
@@ -217,7 +226,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     pub(crate) fn sent(&mut self, device: DeviceId, frame: Frame) {
         match frame {
             Frame::Beacon => self.finish(device),
-            Frame::Rts | Frame::Data { .. } | Frame::Request { .. } => {
+            Frame::Rts | Frame::Data { .. } | Frame::Request { .. } | Frame::Management(_) => {
                 let missed = self.now + self.timing.response_timeout;
                 self.devices[device].timeout_end = missed;
                 self.events.put(missed, Event::Timeout(device));
@@ -240,6 +249,10 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             Frame::Request { contender, recipient } => {
                 self.skip(device, usize::from(contender), usize::from(recipient));
                 self.reply(device, from, Frame::BlockAck, mode, 0);
+            }
+            Frame::Management(kind) => {
+                self.reply(device, from, Frame::Ack, mode, 0);
+                self.on_management(device, from, kind);
             }
             Frame::Cts | Frame::Ack | Frame::BlockAck => self.succeed(device),
         }
@@ -298,8 +311,9 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         let Some(mut packet) = mpdu.packet.take() else { return };
         packet.waited += TimeDelta::from_nanos(start.saturating_sub(mpdu.since) as i64);
         let sequence = mpdu.sequence.unwrap_or_default();
-        let mut exit =
-            Exit { meter: &mut self.meters[pair_number(from, to)], out: &mut self.out, now: self.now };
+        let accepts = self.association.accepts(from, to);
+        let meter = &mut self.meters[pair_number(from, to)];
+        let mut exit = Exit { meter, out: &mut self.out, now: self.now, accepts };
         if is_ordered {
             recipient.peer.take(sequence, packet, |packet| exit.deliver(packet));
         } else {
@@ -312,8 +326,9 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         let from = self.contenders[contender].device;
         let recipient = &mut self.contenders[contender].queue.recipients[recipient];
         let start = recipient.window_start();
-        let mut exit =
-            Exit { meter: &mut self.meters[pair_number(from, device)], out: &mut self.out, now: self.now };
+        let accepts = self.association.accepts(from, device);
+        let meter = &mut self.meters[pair_number(from, device)];
+        let mut exit = Exit { meter, out: &mut self.out, now: self.now, accepts };
         recipient.peer.skip_to(start, |packet| exit.deliver(packet));
     }
 
@@ -326,6 +341,10 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         if step == FrameExchange::Rts {
             self.events.put(self.now + self.timing.sifs, Event::Continue(device));
             return;
+        }
+        if step == FrameExchange::Management {
+            self.end_management(index);
+            return self.go_on(device, exchange);
         }
         let contender = &mut self.contenders[index];
         let to = contender.queue.recipients[recipient].to;
@@ -393,6 +412,9 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     /// What else fits into the access.
     fn next_within(&mut self, index: usize, began: Nanos) -> bool {
         self.expire(index);
+        if self.contenders[index].backoff.access.limit > 0 && self.send_management(index, began) {
+            return true;
+        }
         let queue = &mut self.contenders[index].queue;
         if let Some(recipient) = queue.take_request() {
             self.send_request(index, recipient, began);
@@ -416,6 +438,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
                 contender.backoff.widen();
             }
             FrameExchange::Single => self.miss_ack(exchange),
+            FrameExchange::Management => self.miss_management(exchange.contender),
             FrameExchange::Aggregate => self.miss_block_ack(exchange, false),
             FrameExchange::Request => self.miss_block_ack(exchange, true),
             FrameExchange::Next | FrameExchange::Beacon => {}

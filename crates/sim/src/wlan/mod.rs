@@ -8,31 +8,35 @@
 //! | `timing`, `backoff` | waits, windows, counting |
 //! | `queue`, `reorder` | the two ends of block acknowledgement |
 //! | `exchange` | what devices do with the medium once they have it |
+//! | `association` | which stations belong to the access point; `path`: where stations walk |
 //! | `cell` | the node and its events; `ingress`: packets in and out; `idle`: lazy update of idle devices; `modes`: the modes and their choice |
 
+mod association;
 mod backoff;
 mod cell;
 mod config;
 mod errors;
 mod event_list;
 mod exchange;
+mod management;
 mod medium;
 mod minstrel;
 mod mode;
+mod path;
 mod placement;
 mod queue;
 mod rate_adaptation;
 mod reorder;
-mod station;
 mod statistics;
 mod timing;
 
 pub use cell::Wlan;
 pub use config::{
-    AccessCategory, AccessPoint, Guard, MacQueueConfig, PathLoss, Position, RateChoice, Schedule, Station,
-    WlanConfig,
+    AccessCategory, AccessPoint, AssociationModel, Guard, MacQueueConfig, PathLoss, Position, RateChoice,
+    Schedule, Station, WlanConfig,
 };
 pub use errors::ErrorModel;
 pub use mode::{Band, CodeRate, Format, Mode, Standard};
+pub use path::Waypoint;
 pub use placement::Placement;
-pub use statistics::AirStatistics;
+pub use statistics::{AirStatistics, AssociationStatistics};

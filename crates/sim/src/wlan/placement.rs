@@ -63,9 +63,8 @@ impl Placement {
                 (0..count).map(|_| polar(radius * stream.uniform().sqrt(), stream.uniform())).collect()
             }
         };
-        let station = |(index, at): (usize, Position)| Station {
-            name: format!("sta{index}"),
-            at: Position { x: origin.x + at.x, y: origin.y + at.y },
+        let station = |(index, at): (usize, Position)| {
+            Station::at(format!("sta{index}"), Position { x: origin.x + at.x, y: origin.y + at.y })
         };
         around.into_iter().enumerate().map(station).collect()
     }

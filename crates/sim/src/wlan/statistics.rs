@@ -141,3 +141,64 @@ impl PairMeter {
         }
     }
 }
+
+/// The association of one station, over the window that began with the cell or with the last restart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AssociationStatistics {
+    /// Times that it became associated.
+    pub made: u64,
+    /// Times that it stopped being so.
+    pub lost: u64,
+    /// Beacons that were sent while it was, and that it did not receive.
+    pub beacons_missed: u64,
+    /// Nanoseconds for which it was.
+    pub nanos: u64,
+}
+
+/// Counts of [`AssociationStatistics`].
+#[derive(Debug, Clone, Default)]
+pub(crate) struct AssociationMeter {
+    own: AssociationStatistics,
+    /// Since when it is associated, or since the restart.
+    since: Option<Nanos>,
+    /// A beacon is in the air, or was missed.
+    awaits_beacon: bool,
+}
+
+impl AssociationMeter {
+    pub(crate) const fn join(&mut self, now: Nanos) {
+        self.own.made += 1;
+        self.since = Some(now);
+    }
+
+    pub(crate) fn leave(&mut self, now: Nanos) {
+        self.own.lost += 1;
+        self.own.nanos += self.since.take().map_or(0, |since| now - since);
+        self.settle_beacon();
+    }
+
+    /// A beacon is sent.
+    pub(crate) fn expect_beacon(&mut self, is_associated: bool) {
+        self.settle_beacon();
+        self.awaits_beacon = is_associated;
+    }
+
+    /// What was awaited did not come.
+    fn settle_beacon(&mut self) {
+        self.own.beacons_missed += u64::from(std::mem::take(&mut self.awaits_beacon));
+    }
+
+    pub(crate) const fn hear_beacon(&mut self) {
+        self.awaits_beacon = false;
+    }
+
+    pub(crate) fn statistics(&self, now: Nanos) -> AssociationStatistics {
+        let nanos = self.own.nanos + self.since.map_or(0, |since| now - since);
+        AssociationStatistics { nanos, ..self.own }
+    }
+
+    pub(crate) fn restart(&mut self, now: Nanos) {
+        self.own = AssociationStatistics::default();
+        self.since = self.since.map(|_| now);
+    }
+}

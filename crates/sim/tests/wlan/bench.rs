@@ -194,7 +194,7 @@ pub(crate) fn ac(mcs: u8, width: u16, distances: &[f64]) -> WlanConfig {
     let station = distances
         .iter()
         .enumerate()
-        .map(|(index, &x)| Station { name: format!("sta{index}"), at: Position { x, y: 0.0 } })
+        .map(|(index, &x)| Station::at(format!("sta{index}"), Position { x, y: 0.0 }))
         .collect();
     WlanConfig {
         mcs: Some(RateChoice::Constant(mcs)),
@@ -211,7 +211,7 @@ pub(crate) fn circle(config: WlanConfig, n: usize, radius: f64) -> WlanConfig {
         .map(|index| {
             let angle = std::f64::consts::TAU * index as f64 / n as f64;
             let at = Position { x: radius * libm::cos(angle), y: radius * libm::sin(angle) };
-            Station { name: format!("sta{index}"), at }
+            Station::at(format!("sta{index}"), at)
         })
         .collect();
     WlanConfig { station, ..config }

@@ -163,7 +163,7 @@ fn some_cell() -> impl Strategy<Value = WlanConfig> {
             let station = places
                 .into_iter()
                 .enumerate()
-                .map(|(index, (x, y))| Station { name: format!("sta{index}"), at: Position { x, y } })
+                .map(|(index, (x, y))| Station::at(format!("sta{index}"), Position { x, y }))
                 .collect();
             let is_high = standard.is_qos();
             let rate = match choice {

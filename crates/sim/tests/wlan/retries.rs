@@ -19,7 +19,7 @@ fn hopeless(config: WlanConfig, packets: u64) -> (AirStatistics, u64) {
 /// `docs/models/wlan.md`, section "Acceptance", rule 9: seven transmissions, then the next frame begins anew.
 #[test]
 fn a_frame_alone_is_sent_seven_times() {
-    let station = vec![Station { name: "sta0".to_owned(), at: Position { x: 45.0, y: 0.0 } }];
+    let station = vec![Station::at("sta0", Position { x: 45.0, y: 0.0 })];
     let config = WlanConfig { station, ..WlanConfig::new(Standard::G) };
     let (air, given_up) = hopeless(config.clone(), 1);
     assert_eq!((air.attempts, air.acknowledged, given_up), (7, 0, 1));

@@ -107,6 +107,17 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         }
     }
 
+    /// Stations have gone a step. Nothing is in the air.
+    pub(super) fn walk(&mut self) {
+        // Who receives whom may change: afterwards nothing may be left to be brought up to date by the old rule.
+        self.end_sifs();
+        (0..self.devices.len()).for_each(|device| self.catch_up(device));
+        self.deferred.reserved = 0;
+        let (now, medium) = (self.now, &mut self.medium);
+        self.walks.go(now, |device, at| medium.place(device, at));
+        self.adapt_to_places();
+    }
+
     /// The end of a PPDU that all devices have received.
     pub(super) fn end_shared(&mut self, ppdu: PpduId, (sender, to, reserved): (DeviceId, DeviceId, Nanos)) {
         let now = self.now;

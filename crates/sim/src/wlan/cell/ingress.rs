@@ -24,9 +24,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             return;
         }
         let index = self.contender_of(device, packet.flow);
-        let had_work = self.dues[index] < Nanos::MAX
-            || self.contenders[index].has_work()
-            || self.is_engaged(device, index);
+        let had_work = self.wants_to_send(device, index);
         // A full queue drops the packet before expired packets are removed.
         if self.contenders[index].queue.is_full() {
             self.meter(device, to).drop_full();
@@ -49,6 +47,11 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         let known = self.config.categories.iter().find(|&&(known, _)| known == flow);
         let place = known.map_or(self.best_effort, |&(_, category)| place_of(&self.categories, category));
         self.devices[device].contenders.start + usize::from(device == 0) + place
+    }
+
+    /// The contender has something to send, or an exchange under way.
+    pub(super) fn wants_to_send(&self, device: DeviceId, index: usize) -> bool {
+        self.dues[index] < Nanos::MAX || self.contenders[index].has_work() || self.is_engaged(device, index)
     }
 
     /// The contender has an exchange under way.
@@ -102,11 +105,19 @@ pub(crate) struct Exit<'a, P> {
     pub(crate) meter: &'a mut PairMeter,
     pub(crate) out: &'a mut Outbox<P>,
     pub(crate) now: Nanos,
+    /// The receiver hands it up: both take the station for associated.
+    pub(crate) accepts: bool,
 }
 
 impl<P: Addressed> Exit<'_, P> {
     #[inline]
     pub(crate) fn deliver(&mut self, packet: Packet<P>) {
+        if !self.accepts {
+            self.meter.lose();
+            let at = Timestamp::from_nanos(self.now);
+            self.out.drop(Dropped { at, cause: DropCause::Mac, packet });
+            return;
+        }
         self.meter.deliver(packet.size);
         self.out.send(Timestamp::from_nanos(self.now), packet.payload.leave_by(), packet);
     }

@@ -1,19 +1,22 @@
 //! The cell as a node and its event loop (`docs/models/wlan.md`, section "Event model").
 
+mod associate;
 mod idle;
 mod ingress;
 mod modes;
 
 use crate::cell::{Addressed, Cell, CellError};
+use crate::wlan::association::Association;
 use crate::wlan::backoff::Backoff;
-use crate::wlan::config::{AccessCategory, Position, WlanConfig};
+use crate::wlan::config::{AccessCategory, AssociationModel, Position, WlanConfig};
 use crate::wlan::event_list::{Event, EventList};
 use crate::wlan::exchange::Exchange;
+use crate::wlan::management::ManagementQueue;
 use crate::wlan::medium::{DeviceId, Frame, Medium, ModeId, PpduId};
 use crate::wlan::mode::Nanos;
+use crate::wlan::path::Walks;
 use crate::wlan::queue::{Recipient, WifiMacQueue};
-use crate::wlan::station::Association;
-use crate::wlan::statistics::{AirMeter, AirStatistics, PairMeter};
+use crate::wlan::statistics::{AirMeter, AirStatistics, AssociationStatistics, PairMeter};
 use crate::wlan::timing::{Access, NOTICE, Timing};
 use idle::{Deferred, Idle};
 pub(crate) use ingress::{Exit, pair_number};
@@ -27,7 +30,7 @@ use std::ops::Range;
 ///
 /// It is the model of ns-3.37 with one event where something begins or ends in the air. Left out: power save,
 /// fragmentation, A-MSDU, multi-user frames, the exchange that sets up block acknowledgement (it is set up from the
-/// start), frames of association (a station is associated while it receives beacons) and propagation delay.
+/// start), the frames of association unless they are asked for, and propagation delay.
 #[derive(Debug)]
 pub struct Wlan<P> {
     pub(crate) config: WlanConfig,
@@ -44,6 +47,9 @@ pub struct Wlan<P> {
     next: (Nanos, Next),
     pub(crate) events: EventList,
     pub(crate) association: Association,
+    /// When [`Event::Association`] comes.
+    association_timer: Nanos,
+    walks: Walks,
     pub(crate) air: AirMeter,
     /// Two a station: what goes down to it, what comes up from it.
     pub(crate) meters: Vec<PairMeter>,
@@ -114,11 +120,12 @@ pub(crate) struct Contender<P> {
     pub(crate) long_failures: u32,
     /// A beacon waits; of the access point's first contender.
     pub(crate) beacon: bool,
+    pub(crate) management: ManagementQueue,
 }
 
 impl<P> Contender<P> {
     fn has_work(&self) -> bool {
-        self.beacon || self.queue.has_work()
+        self.beacon || !self.management.is_empty() || self.queue.has_work()
     }
 }
 
@@ -138,14 +145,17 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         let mut categories: Vec<AccessCategory> =
             config.categories.iter().map(|&(_, category)| category).collect();
         categories.push(AccessCategory::BestEffort);
+        if config.assoc == AssociationModel::Frames {
+            categories.push(AccessCategory::Voice);
+        }
         categories.sort_unstable();
         categories.dedup();
         if !config.standard.is_qos() {
             categories = vec![AccessCategory::BestEffort];
         }
         let names =
-            [config.ap.name.clone()].into_iter().chain(stations.into_iter().map(|station| station.name));
-        let association = Association::new(&medium, modes.lowest, places.len());
+            [config.ap.name.clone()].into_iter().chain(stations.iter().map(|station| station.name.clone()));
+        let association = Association::new(&config, &medium, modes.lowest, places.len());
         let mut cell = Self {
             timing,
             medium,
@@ -157,6 +167,8 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             next: (0, Next::Event),
             events: EventList::default(),
             association,
+            association_timer: Nanos::MAX,
+            walks: Walks::of(&stations),
             air: AirMeter::default(),
             meters: vec![PairMeter::default(); 2 * (places.len() - 1)],
             out: Outbox::default(),
@@ -176,6 +188,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         let interval = cell.config.beacon_interval.as_nanos() as f64;
         let first = cell.devices[0].rng.uniform_between(0.0, interval) as Nanos;
         cell.events.put(first, Event::Beacon);
+        cell.begin_associations();
         for device in 0..cell.devices.len() {
             cell.resume(device);
         }
@@ -216,7 +229,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             0 => 1..self.meters.len() / 2 + 1,
             _ => 0..1,
         };
-        for peer in peers {
+        for peer in peers.clone() {
             let adaptation = self.modes.adaptation(&self.config, &self.medium, (device, peer), rng);
             queue.recipients.push(Recipient::new(peer, adaptation));
         }
@@ -228,6 +241,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             short_failures: 0,
             long_failures: 0,
             beacon: false,
+            management: ManagementQueue::of(if self.association.has_frames() { peers.len() } else { 0 }),
         });
         self.dues.push(Nanos::MAX);
     }
@@ -282,6 +296,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             Event::Timeout(device) => self.miss(device),
             Event::Unreserve(device, made) => self.unreserve(device, made),
             Event::Beacon => self.beacon_is_due(),
+            Event::Association => self.associate(),
         }
     }
 
@@ -297,6 +312,9 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         let end = now + self.duration(mode, octets);
         let sizes = std::mem::take(&mut self.sizes);
         self.first_due = None;
+        if self.walks.due() <= now && self.medium.is_silent() {
+            self.walk();
+        }
         if self.medium.is_shared() {
             self.catch_up_all();
         }
@@ -386,7 +404,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             state.rx_end = now;
             state.rx_failed = !ok;
             if frame == Frame::Beacon {
-                self.association.on_beacon(device, ok);
+                self.association.on_beacon(device, ok, now);
             } else if ok && to == Some(device) {
                 receiver = Some(device);
             } else if ok && reserved > state.nav {
@@ -492,10 +510,19 @@ impl<P: Addressed + std::fmt::Debug + Send> Cell<P> for Wlan<P> {
             self.meters[queue].restart(self.now, inside);
         }
         self.air.restart(self.now);
+        self.association.restart(self.now);
     }
 
     fn waiting(&self, queue: usize) -> u64 {
         self.meters[queue].waiting()
+    }
+
+    /// A station's, with its queue downwards.
+    fn association(&self, queue: usize, now: Timestamp) -> Option<AssociationStatistics> {
+        let station = queue / 2 + 1;
+        (queue.is_multiple_of(2))
+            .then(|| self.association.statistics(station, now.as_nanos().max(self.now)))
+            .flatten()
     }
 
     fn rate(&self, _queue: usize) -> Bitrate {

@@ -63,19 +63,21 @@ impl Modes {
         (from, to): (DeviceId, DeviceId),
         rng: &mut RandomStream,
     ) -> RateAdaptation {
-        /// One frame of 1500 octets in a thousand is lost.
-        const BOUND: f64 = 1e-3;
         let data = self.data.clone();
         match config.choice() {
             RateChoice::Constant(()) => RateAdaptation::Fixed(data.start),
-            RateChoice::Ideal => {
-                let good = |mode: &ModeId| medium.frame_error(from, to, *mode, 1_500.0) <= BOUND;
-                RateAdaptation::Fixed(data.clone().rev().find(good).unwrap_or(data.start))
-            }
+            RateChoice::Ideal => RateAdaptation::Fixed(self.ideal(medium, (from, to))),
             RateChoice::Minstrel => {
                 let modes = &medium.modes[usize::from(data.start)..usize::from(data.end)];
                 RateAdaptation::Trial(data.start, Box::new(Minstrel::new(modes, rng)))
             }
         }
+    }
+
+    /// The fastest mode that loses at most one frame of 1500 octets in a thousand.
+    pub(super) fn ideal(&self, medium: &Medium, (from, to): (DeviceId, DeviceId)) -> ModeId {
+        const BOUND: f64 = 1e-3;
+        let good = |mode: &ModeId| medium.frame_error(from, to, *mode, 1_500.0) <= BOUND;
+        self.data.clone().rev().find(good).unwrap_or(self.data.start)
     }
 }

@@ -45,16 +45,19 @@ pub(crate) struct Medium {
     receivers: Vec<Receiver>,
     ppdus: Vec<Ppdu>,
     in_the_air: u32,
-    /// By sender and mode: every device that detects a frame receives it to the end while no other sends.
-    plain: Vec<bool>,
+    /// By sender and mode: devices that detect a frame and may all the same not receive it to the end while no other
+    /// sends. With none of them a frame is plain.
+    doubtful: Vec<u32>,
     /// A plain PPDU that is alone in the air: the receivers know nothing of it until another comes.
     alone: Option<PpduId>,
     /// What interference has made of a mode before: [`Self::octet`] by the ratio's bits and the mode.
     octets: Vec<Option<(u64, ModeId, f64)>>,
     /// Pieces of a PPDU, for the moment: length and ratio.
     scratch: Vec<(Nanos, f64)>,
-    /// Every device finds the medium busy when another sends.
-    is_common: bool,
+    /// Pairs, each direction, in which one device does not find the medium busy when the other sends.
+    hidden: usize,
+    path_loss: PathLoss,
+    places: Vec<Position>,
     /// Above this sum a medium is busy, in mW.
     busy_above: f64,
     /// Below this a signal does not exist, in mW.
@@ -104,15 +107,6 @@ impl Medium {
     /// The air between devices at `places`; `modes` are those that are used in the cell.
     pub(crate) fn new(config: &WlanConfig, places: &[Position], modes: Vec<Mode>) -> Self {
         let devices = places.len();
-        let PathLoss { exponent, at_1m } = config.path_loss;
-        let mut powers = vec![0.0; devices * devices];
-        for (from, a) in places.iter().enumerate() {
-            for (to, b) in places.iter().enumerate() {
-                let distance = a.distance(*b).max(1.0);
-                let loss = at_1m.get() + 10.0 * exponent * libm::log10(distance);
-                powers[from * devices + to] = milliwatts(POWER - loss);
-            }
-        }
         let widened =
             |dbm: f64| milliwatts(dbm + 10.0 * libm::log10(f64::from(config.width().max(20)) / 20.0));
         let audible = widened(SENSITIVITY);
@@ -124,52 +118,107 @@ impl Medium {
             antennas: f64::from(config.antennas()),
             detects: config.preamble_detection,
             noise_per_mhz: 1.3803e-23 * 290.0 * 1e6 * 1e3 * milliwatts(NOISE_FIGURE),
-            powers,
+            powers: vec![0.0; devices * devices],
             links: Vec::new(),
             receivers: vec![Receiver::default(); devices],
             ppdus: Vec::new(),
             in_the_air: 0,
-            plain: Vec::new(),
+            doubtful: Vec::new(),
             alone: None,
             octets: vec![None; KNOWN_OCTETS],
             scratch: Vec::with_capacity(16),
-            is_common: false,
+            hidden: 0,
+            path_loss: config.path_loss,
+            places: places.to_vec(),
             busy_above: if config.preamble_detection { milliwatts(NOTICED) } else { audible },
             audible,
         };
-        medium.links = medium.clean_links();
-        medium.plain = medium.plain_sends();
-        let mut pairs = (0..devices).flat_map(|from| (0..devices).map(move |to| (from, to)));
-        medium.is_common = pairs.all(|(from, to)| from == to || medium.power(from, to) >= medium.busy_above);
+        let pairs = || (0..devices).flat_map(|from| (0..devices).map(move |to| (from, to)));
+        for (from, to) in pairs() {
+            medium.powers[from * devices + to] = medium.power_over(medium.places[from], medium.places[to]);
+        }
+        let links = medium.powers.iter().flat_map(|power| {
+            let medium = &medium;
+            medium.modes.iter().map(move |mode| medium.clean_link(*power, mode))
+        });
+        medium.links = links.collect();
+        medium.doubtful = vec![0; devices * medium.modes.len()];
+        pairs().filter(|(from, to)| from != to).for_each(|(from, to)| medium.count_in(from, to));
         medium
     }
 
-    fn clean_links(&self) -> Vec<Clean> {
-        let mut links = Vec::with_capacity(self.powers.len() * self.modes.len());
-        for power in &self.powers {
-            for mode in &self.modes {
-                let snr = power / self.noise(mode);
-                let octet = self.octet(mode, snr);
-                let header = self.header(snr);
-                let is_sure = header >= 1.0 && octet * LARGEST + self.spared > CERTAIN;
-                let is_noticed = !self.detects || (*power >= self.busy_above && snr >= PREAMBLE_SNR);
-                links.push(Clean { snr, octet, header, is_sure, is_noticed });
+    /// A device is somewhere else now.
+    ///
+    /// Nothing may be in the air.
+    pub(crate) fn place(&mut self, device: DeviceId, at: Position) {
+        debug_assert_eq!(self.in_the_air, 0);
+        self.places[device] = at;
+        for other in (0..self.devices).filter(|other| *other != device) {
+            for (from, to) in [(device, other), (other, device)] {
+                self.count_out(from, to);
+                let power = self.power_over(self.places[from], self.places[to]);
+                let link = from * self.devices + to;
+                self.powers[link] = power;
+                for mode in 0..self.modes.len() {
+                    self.links[link * self.modes.len() + mode] = self.clean_link(power, &self.modes[mode]);
+                }
+                self.count_in(from, to);
             }
         }
-        links
     }
 
-    fn plain_sends(&self) -> Vec<bool> {
-        let receives = |from, to: &DeviceId| *to != from && self.power(from, *to) >= self.audible;
-        let is_plain = |from, mode| {
-            let mut receiver = (0..self.devices).filter(|to| receives(from, to));
-            receiver.all(|to| {
-                let clean = self.clean(from, to, mode);
-                clean.is_sure && clean.is_noticed
-            })
-        };
-        let modes = 0..self.modes.len() as ModeId;
-        (0..self.devices).flat_map(|from| modes.clone().map(move |mode| is_plain(from, mode))).collect()
+    /// In mW.
+    fn power_over(&self, from: Position, to: Position) -> f64 {
+        let PathLoss { exponent, at_1m } = self.path_loss;
+        let distance = from.distance(to).max(1.0);
+        let loss = at_1m.get() + 10.0 * exponent * libm::log10(distance);
+        milliwatts(POWER - loss)
+    }
+
+    fn clean_link(&self, power: f64, mode: &Mode) -> Clean {
+        let snr = power / self.noise(mode);
+        let octet = self.octet(mode, snr);
+        let header = self.header(snr);
+        let is_sure = header >= 1.0 && octet * LARGEST + self.spared > CERTAIN;
+        let is_noticed = !self.detects || (power >= self.busy_above && snr >= PREAMBLE_SNR);
+        Clean { snr, octet, header, is_sure, is_noticed }
+    }
+
+    fn count_in(&mut self, from: DeviceId, to: DeviceId) {
+        self.hidden += usize::from(self.is_hidden(from, to));
+        for mode in 0..self.modes.len() {
+            self.doubtful[from * self.modes.len() + mode] +=
+                u32::from(self.is_doubtful(from, to, mode as ModeId));
+        }
+    }
+
+    fn count_out(&mut self, from: DeviceId, to: DeviceId) {
+        self.hidden -= usize::from(self.is_hidden(from, to));
+        for mode in 0..self.modes.len() {
+            self.doubtful[from * self.modes.len() + mode] -=
+                u32::from(self.is_doubtful(from, to, mode as ModeId));
+        }
+    }
+
+    /// `to` does not find the medium busy when `from` sends.
+    fn is_hidden(&self, from: DeviceId, to: DeviceId) -> bool {
+        self.power(from, to) < self.busy_above
+    }
+
+    /// `to` detects what `from` sends, and may all the same not receive it.
+    fn is_doubtful(&self, from: DeviceId, to: DeviceId, mode: ModeId) -> bool {
+        let clean = self.clean(from, to, mode);
+        self.power(from, to) >= self.audible && !(clean.is_sure && clean.is_noticed)
+    }
+
+    /// Every device finds the medium busy when another sends.
+    const fn is_common(&self) -> bool {
+        self.hidden == 0
+    }
+
+    /// Nothing is in the air.
+    pub(crate) const fn is_silent(&self) -> bool {
+        self.in_the_air == 0
     }
 
     fn noise(&self, mode: &Mode) -> f64 {
@@ -261,7 +310,7 @@ impl Medium {
     /// What is in the air, if anything, is the same for all: one PPDU that every device follows to the end and gets.
     #[inline]
     pub(crate) const fn is_shared(&self) -> bool {
-        self.is_common && self.alone.is_some()
+        self.is_common() && self.alone.is_some()
     }
 
     /// The PPDU that `device` follows at `now`.
@@ -309,10 +358,10 @@ impl Medium {
         let state = PpduState::InTheAir;
         *slot = Ppdu { sender, to, frame, mode, start, end, reserved, ends, clean, state };
         self.in_the_air += 1;
-        if clean && self.plain[sender * self.modes.len() + usize::from(mode)] {
+        if clean && self.doubtful[sender * self.modes.len() + usize::from(mode)] == 0 {
             self.alone = Some(id);
             self.receivers[sender].sends = true;
-            if !self.is_common {
+            if !self.is_common() {
                 let others = (0..self.devices).filter(|device| *device != sender);
                 others.filter(|to| self.power(sender, *to) >= self.busy_above).for_each(busy);
             }

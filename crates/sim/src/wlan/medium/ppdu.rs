@@ -1,5 +1,6 @@
 //! What is in the air: PPDUs and the frames they carry.
 
+use crate::wlan::management::ManagementKind;
 use crate::wlan::mode::Nanos;
 
 /// The place of a device: the access point is the first.
@@ -62,6 +63,7 @@ pub(crate) enum Frame {
         contender: u16,
         recipient: u16,
     },
+    Management(ManagementKind),
     /// Acknowledges one frame.
     Ack,
     /// Answers an A-MPDU or a request.
