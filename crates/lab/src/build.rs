@@ -25,7 +25,7 @@ use seaway_session::SenderConfig;
 use seaway_sim::cellular::Cellular;
 use seaway_sim::traffic::TcpSource;
 use seaway_sim::wimax::Wimax;
-use seaway_sim::wlan::Wlan;
+use seaway_sim::wlan::{AssociationStatistics, Wlan};
 use seaway_sim::{AgentId, Cell, CellError, ElementId, Engine, Envelope, Observer, Place, RouteId};
 use seaway_stream::sink::ScreenRecorder;
 use seaway_stream::source::{DecodedClip, EncodedSource, EncoderSettings, PacketOverhead};
@@ -166,6 +166,17 @@ impl QueueRef {
         match self {
             Self::Link(element) => Some(engine.link(element)?.statistics(engine.now())),
             Self::Queue { element, queue } => Some(engine.cell(element)?.statistics(queue, engine.now())),
+        }
+    }
+
+    /// The association of the station behind it.
+    pub(crate) fn association<P: Debug + Send, A: Node<P>, O: Observer<P>>(
+        self,
+        engine: &Engine<P, A, O>,
+    ) -> Option<AssociationStatistics> {
+        match self {
+            Self::Link(_) => None,
+            Self::Queue { element, queue } => engine.cell(element)?.association(queue, engine.now()),
         }
     }
 }

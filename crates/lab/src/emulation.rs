@@ -89,9 +89,7 @@ impl<P: Clone + Debug + Send + 'static> Emulation<P> {
 
     /// The summaries of the links up to now.
     pub fn links(&self) -> Vec<LinkSummary> {
-        let summary =
-            |(name, queue): &(String, QueueRef)| Some(link_summary(name, &queue.statistics(&self.engine)?));
-        self.links.iter().filter_map(summary).collect()
+        self.links.iter().filter_map(|(name, queue)| link_summary(name, *queue, &self.engine)).collect()
     }
 
     /// Processes all events up to `now`.

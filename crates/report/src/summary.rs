@@ -290,6 +290,21 @@ measured! {
         marks: u64 = "CE marks", One, Neutral,
         /// packets waiting, without the one in service
         queue: MeanMax = "Queue", One, Lower,
+        /// the association of an 802.11 station that associates by frames
+        association: Option<Association> = "", One, Neutral,
+    }
+
+    /// The association of an 802.11 station.
+    #[derive(Copy)]
+    pub struct Association {
+        /// times that it became associated
+        made: u64 = "Associations", One, Neutral,
+        /// times that the association was lost
+        lost: u64 = "Associations lost", One, Lower,
+        /// beacons not received while associated
+        beacons_missed: u64 = "Beacons missed", One, Lower,
+        /// time for which it was associated
+        associated_s: f64 = "Associated", Seconds, Higher,
     }
 
     /// Packets dropped by a link.

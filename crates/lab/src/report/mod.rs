@@ -9,15 +9,17 @@ pub(crate) use convergence::Capacities;
 pub use media::{buffer_summary, encoder_summary};
 
 use crate::agent::Agent;
-use crate::build::World;
+use crate::build::{QueueRef, World};
 use crate::record::{BIN, FlowRecord, WIDE};
 use crate::scenario::{Flow, FlowKind, Scenario};
-use seaway_link::LinkStatistics;
+use seaway_link::Node;
 use seaway_quality::fairness::jain;
 use seaway_report::summary::{
-    Fairness, FlowSummary, LinkDrops, LinkSummary, MeanMax, Packets, RateCov, Summary,
+    Association, Fairness, FlowSummary, LinkDrops, LinkSummary, MeanMax, Packets, RateCov, Summary,
 };
+use seaway_sim::{Engine, Observer};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
+use std::fmt::Debug;
 
 /// The summary of a run that has come to its end, or to where it was broken off.
 pub(crate) fn summary(scenario: &Scenario, world: &World, capacities: &Capacities) -> Summary {
@@ -61,7 +63,7 @@ pub(crate) fn summary(scenario: &Scenario, world: &World, capacities: &Capacitie
         links: world
             .links
             .iter()
-            .filter_map(|(name, queue)| Some(link_summary(name, &world.statistics(*queue)?)))
+            .filter_map(|(name, queue)| link_summary(name, *queue, &world.engine))
             .collect(),
     };
     summary.expect = crate::expectation::evaluate(scenario, &summary);
@@ -143,8 +145,19 @@ fn fairness(flows: &[FlowSummary]) -> Option<Fairness> {
 }
 
 /// The numbers of a link or of a queue of a cell.
-pub(crate) fn link_summary(name: &str, statistics: &LinkStatistics) -> LinkSummary {
-    LinkSummary {
+pub(crate) fn link_summary<P: Debug + Send, A: Node<P>, O: Observer<P>>(
+    name: &str,
+    queue: QueueRef,
+    engine: &Engine<P, A, O>,
+) -> Option<LinkSummary> {
+    let statistics = queue.statistics(engine)?;
+    let association = queue.association(engine).map(|found| Association {
+        made: found.made,
+        lost: found.lost,
+        beacons_missed: found.beacons_missed,
+        associated_s: found.nanos as f64 / 1e9,
+    });
+    Some(LinkSummary {
         name: name.to_owned(),
         utilisation: statistics.utilisation,
         drops: LinkDrops {
@@ -154,5 +167,6 @@ pub(crate) fn link_summary(name: &str, statistics: &LinkStatistics) -> LinkSumma
         },
         marks: statistics.marks,
         queue: MeanMax { mean: statistics.waiting_mean, max: statistics.waiting_max as f64 },
-    }
+        association,
+    })
 }
