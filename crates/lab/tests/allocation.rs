@@ -121,6 +121,15 @@ fn packets_that_are_dropped_take_no_allocation() {
     }
 }
 
+/// A station of the cell walks out of reach, is given up, comes back and associates anew.
+#[test]
+fn stations_that_walk_and_associate_take_no_allocation() {
+    let path = "wlan.cell.station.c.path=[{ time = \"11 s\", at = [\"49 m\", \"0 m\"] }, { time = \"13 s\", at = [\"60 m\", \"0 m\"] }, { time = \"16 s\", at = [\"49 m\", \"0 m\"] }]";
+    let (allocations, sent, lost) = steady(CELL, &["wlan.cell.assoc=frames", path]);
+    assert!(lost > 100, "{lost} of {sent} packets are lost: there is nothing to see");
+    assert!(allocations < lost / 20, "{allocations} for {sent} packets, {lost} of them lost");
+}
+
 /// A media flow's messages of feedback take a few, its packets none.
 #[test]
 fn lost_packets_of_media_take_no_allocation() {

@@ -105,6 +105,8 @@ fn cell() -> impl Strategy<Value = Option<(&'static str, String)>> {
             Just("standard = \"802.11ac\"\nmcs = 4\nguard = \"short\"\nerror = \"nist\"\n"),
             Just("standard = \"802.11ac\"\nmcs = \"ideal\"\nwidth = \"80 MHz\"\n"),
             Just("standard = \"802.11ac\"\nmcs = 4\npreamble_detection = false\n"),
+            Just("standard = \"802.11ac\"\nmcs = 4\nassoc = \"frames\"\n"),
+            Just("standard = \"802.11g\"\nassoc = \"frames\"\n"),
         ],
         (1..60u32, 1..60u32),
     )

@@ -222,8 +222,8 @@ pub(super) fn starved(runner: &mut Runner<'_>) -> Result<Results, Failure> {
     result.remarks.push(
         "The slow ramp of the near stations is no loss of theirs. The access point repeats packets that the far ones \
          cannot receive until they are too old, and the packets behind them are late: the near ones stay far below the \
-         largest rate to the end. A recovery after 150 s needs the far stations to lose their association, which the cell \
-         does not model beyond beacons."
+         largest rate to the end. A recovery after 150 s needs the far stations to lose their association, and with \
+         assoc=frames they keep it: their beacons arrive."
             .to_owned(),
     );
     Ok(result)

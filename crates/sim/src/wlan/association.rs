@@ -5,30 +5,30 @@ use crate::wlan::medium::{DeviceId, Medium, ModeId};
 use crate::wlan::mode::{MICRO, Nanos};
 use crate::wlan::statistics::{AssociationMeter, AssociationStatistics};
 
-/// Which stations belong to the access point: what each of the two believes.
+/// The state of associations, at each station and at the access point.
 #[derive(Debug, Clone)]
 pub(crate) struct Association {
     model: AssociationModel,
     /// By device; the access point's own is not used.
     states: Vec<State>,
     /// So long without a beacon, and a station is no longer associated.
-    patience: Nanos,
+    watchdog_time: Nanos,
 }
 
 #[derive(Debug, Clone)]
 struct State {
-    /// What the access point believes.
+    /// At the access point.
     member: Member,
-    /// What the station believes.
+    /// At the station.
     phase: Phase,
     /// Without a beacon it is associated, or waits for an answer, until then.
-    patient_until: Nanos,
+    watchdog: Nanos,
     /// Beacons missed in a row; [`AssociationModel::Geometric`].
     missed: u32,
     meter: AssociationMeter,
 }
 
-/// What the access point believes of a station.
+/// A station's state at the access point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Member {
     /// Packets for it, and from it, are dropped.
@@ -38,13 +38,13 @@ enum Member {
     Yes,
 }
 
-/// What a station does.
+/// A station's own state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// It listens for beacons until then, and has heard one or not.
+    /// It listens for beacons until then, and has found one or not.
     Scanning {
         until: Nanos,
-        heard: bool,
+        found: bool,
     },
     /// It has requested its association, and requests it again then.
     Asking {
@@ -74,13 +74,13 @@ impl Association {
             let (member, phase) = if associated {
                 (Member::Yes, Phase::Associated)
             } else {
-                (Member::No, Phase::Scanning { until: SCAN, heard: false })
+                (Member::No, Phase::Scanning { until: SCAN, found: false })
             };
             let meter = AssociationMeter::default();
-            State { member, phase, patient_until: 0, missed: 0, meter }
+            State { member, phase, watchdog: 0, missed: 0, meter }
         };
-        let patience = Nanos::from(MISSES) * config.beacon_interval.as_nanos() as Nanos;
-        Self { model, states: (0..devices).map(state).collect(), patience }
+        let watchdog_time = Nanos::from(MISSES) * config.beacon_interval.as_nanos() as Nanos;
+        Self { model, states: (0..devices).map(state).collect(), watchdog_time }
     }
 
     /// Whether stations associate by frames.
@@ -113,7 +113,7 @@ impl Association {
             }
             state.missed += 1;
             if state.missed > MISSES {
-                state.phase = Phase::Scanning { until: 0, heard: false };
+                state.phase = Phase::Scanning { until: 0, found: false };
             }
         }
     }
@@ -123,18 +123,18 @@ impl Association {
         if !ok {
             return;
         }
-        let patient_until = now + self.patience;
+        let watchdog = now + self.watchdog_time;
         let state = &mut self.states[device];
         if self.model == AssociationModel::Geometric {
             (state.member, state.phase, state.missed) = (Member::Yes, Phase::Associated, 0);
             return;
         }
         match &mut state.phase {
-            Phase::Scanning { heard, .. } => *heard = true,
+            Phase::Scanning { found, .. } => *found = true,
             Phase::Asking { .. } => {}
             Phase::Associated => {
-                state.meter.hear_beacon();
-                state.patient_until = patient_until;
+                state.meter.receive_beacon();
+                state.watchdog = watchdog;
             }
         }
     }
@@ -144,19 +144,19 @@ impl Association {
         let state = &self.states[station];
         match state.phase {
             Phase::Scanning { until, .. } => until,
-            Phase::Asking { again } => again.min(state.patient_until),
-            Phase::Associated => state.patient_until,
+            Phase::Asking { again } => again.min(state.watchdog),
+            Phase::Associated => state.watchdog,
         }
     }
 
     /// A station does what is due at `now`. True where it requests its association.
     pub(crate) fn step(&mut self, station: DeviceId, now: Nanos) -> bool {
         let state = &mut self.states[station];
-        let rescan = Phase::Scanning { until: now + SCAN, heard: false };
+        let rescan = Phase::Scanning { until: now + SCAN, found: false };
         match state.phase {
-            Phase::Scanning { heard: true, .. } => {
+            Phase::Scanning { found: true, .. } => {
                 // The answer must come before as many beacons have passed as it may miss.
-                state.patient_until = now + self.patience;
+                state.watchdog = now + self.watchdog_time;
                 state.phase = Phase::Asking { again: now + REPEAT };
                 true
             }
@@ -164,7 +164,7 @@ impl Association {
                 state.phase = rescan;
                 false
             }
-            Phase::Asking { again } if state.patient_until > now => {
+            Phase::Asking { again } if state.watchdog > now => {
                 state.phase = Phase::Asking { again: again + REPEAT };
                 true
             }

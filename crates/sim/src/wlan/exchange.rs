@@ -13,12 +13,14 @@ use seaway_units::TimeDelta;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Exchange {
     pub(crate) contender: usize,
-    recipient: usize,
-    step: FrameExchange,
+    pub(crate) recipient: usize,
+    pub(crate) step: FrameExchange,
     /// When the access began.
-    began: Nanos,
+    pub(crate) began: Nanos,
     /// Its frames are longer than the RTS threshold.
-    is_long: bool,
+    pub(crate) is_long: bool,
+    /// Its frames reserve the medium up to the limit of the access, and a CF-End ends that.
+    pub(crate) reserves: bool,
 }
 
 /// What was sent last, or is to be sent next.
@@ -38,6 +40,8 @@ pub(crate) enum FrameExchange {
     Beacon,
     /// A management frame, which is acknowledged alone.
     Management,
+    /// A CF-End, which has no response.
+    End,
 }
 
 impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
@@ -106,7 +110,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         step: FrameExchange,
         began: Nanos,
     ) -> Exchange {
-        Exchange { contender, recipient, step, began, is_long: false }
+        Exchange { contender, recipient, step, began, is_long: false, reserves: false }
     }
 
     /// Sends what comes first: a management frame, a request for block acknowledgement, or data. False where there is
@@ -225,7 +229,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     /// A device has sent its PPDU to the end.
     pub(crate) fn sent(&mut self, device: DeviceId, frame: Frame) {
         match frame {
-            Frame::Beacon => self.finish(device),
+            Frame::Beacon | Frame::End => self.finish(device),
             Frame::Rts | Frame::Data { .. } | Frame::Request { .. } | Frame::Management(_) => {
                 let missed = self.now + self.timing.response_timeout;
                 self.devices[device].timeout_end = missed;
@@ -241,7 +245,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         let (from, frame, mode, reserved) = (sent.sender, sent.frame, sent.mode, sent.reserved);
         let is_alone = sent.subframes() == 1;
         match frame {
-            Frame::Beacon => {}
+            Frame::Beacon | Frame::End => {}
             Frame::Rts if self.is_reserved(device) => {}
             Frame::Rts => self.reply(device, from, Frame::Cts, mode, reserved),
             Frame::Data { .. } if is_alone => self.reply(device, from, Frame::Ack, mode, 0),
@@ -251,7 +255,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
                 self.reply(device, from, Frame::BlockAck, mode, 0);
             }
             Frame::Management(kind) => {
-                self.reply(device, from, Frame::Ack, mode, 0);
+                self.reply(device, from, Frame::Ack, mode, reserved);
                 self.on_management(device, from, kind);
             }
             Frame::Cts | Frame::Ack | Frame::BlockAck => self.succeed(device),
@@ -399,6 +403,12 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
                 self.contenders[index].queue.recipients[recipient].waiting() > 0
                     && self.send_data(index, recipient, began, true)
             }
+            _ if exchange.reserves => {
+                if !self.send_management(index, began) {
+                    self.send_end(exchange);
+                }
+                true
+            }
             _ => self.next_within(index, began),
         };
         if !sends {
@@ -441,7 +451,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             FrameExchange::Management => self.miss_management(exchange.contender),
             FrameExchange::Aggregate => self.miss_block_ack(exchange, false),
             FrameExchange::Request => self.miss_block_ack(exchange, true),
-            FrameExchange::Next | FrameExchange::Beacon => {}
+            FrameExchange::Next | FrameExchange::Beacon | FrameExchange::End => {}
         }
         self.finish(device);
         if !self.medium.is_busy(device) {

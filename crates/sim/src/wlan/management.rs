@@ -4,7 +4,7 @@ use crate::wlan::medium::DeviceId;
 use crate::wlan::mode::{Band, Nanos, Standard};
 use std::collections::VecDeque;
 
-/// What stations and their access point tell each other.
+/// The kinds of management frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ManagementKind {
     AssociationRequest,

@@ -9,7 +9,7 @@
 //! | `queue`, `reorder` | the two ends of block acknowledgement |
 //! | `exchange` | what devices do with the medium once they have it |
 //! | `association` | which stations belong to the access point; `path`: where stations walk |
-//! | `cell` | the node and its events; `ingress`: packets in and out; `idle`: lazy update of idle devices; `modes`: the modes and their choice |
+//! | `cell` | the node and its events; `ingress`: packets in and out; `idle`: lazy update of idle devices; `associate`: beacons and association; `walk`: stations that move; `modes`: the modes and their choice |
 
 mod association;
 mod backoff;

@@ -343,6 +343,8 @@ pub(crate) mod octets {
     pub(crate) const ACK: u32 = 14;
     pub(crate) const CTS: u32 = 14;
     pub(crate) const RTS: u32 = 20;
+    /// CF-End.
+    pub(crate) const END: u32 = 20;
     pub(crate) const BLOCK_ACK_REQUEST: u32 = 24;
     pub(crate) const BLOCK_ACK: u32 = 32;
     /// In front of an MPDU inside an A-MPDU.

@@ -140,9 +140,9 @@ mod tests {
         assert!(!in_order(&[point(0, 1.0)]) && !in_order(&[point(2, 1.0), point(2, 2.0)]));
     }
 
-    /// A cell in which nobody walks has nothing to do.
+    /// A cell without moving stations has nothing to do.
     #[test]
-    fn nobody_walks() {
+    fn fixed_stations_need_no_steps() {
         assert_eq!(Walks::of(&[Station::at("fixed", Position::default())]).due(), Nanos::MAX);
     }
 }

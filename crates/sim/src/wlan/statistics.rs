@@ -188,7 +188,7 @@ impl AssociationMeter {
         self.own.beacons_missed += u64::from(std::mem::take(&mut self.awaits_beacon));
     }
 
-    pub(crate) const fn hear_beacon(&mut self) {
+    pub(crate) const fn receive_beacon(&mut self) {
         self.awaits_beacon = false;
     }
 

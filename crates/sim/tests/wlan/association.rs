@@ -30,12 +30,12 @@ fn joined(config: WlanConfig, seed: u64) -> f64 {
 }
 
 /// `docs/models/wlan.md`, section "Worked checks", check 6. A station listens for 120 ms, waits for the next boundary of
-/// the slot grid, and then: the request, SIFS and its acknowledgement, AIFS of voice, the answer.
+/// the slot grid, and then: the request, SIFS and its acknowledgement, SIFS and the CF-End, AIFS of voice, the answer.
 #[test]
 fn association_takes_the_worked_time() {
     for seed in 1..=5 {
         let at = joined(ac(4, 20, &[5.0]), seed);
-        let first = 120_000.0 + 164.0 + 16.0 + 44.0 + 34.0 + 224.0;
+        let first = 120_000.0 + 164.0 + 16.0 + 44.0 + 16.0 + 52.0 + 34.0 + 224.0;
         assert!((first..=first + 9.0).contains(&at), "{at} µs, {first} and up to a slot wanted");
     }
     // Without priorities both wait with SIFS and two slots: the frames of b last 552 and 512, its answers 304.
@@ -58,7 +58,7 @@ fn five_at_once_collide_and_associate() {
         let times: Vec<u64> =
             (1..=5).map(|station| end.as_nanos() as u64 - association(&bench, station, end).nanos).collect();
         let last = times.iter().max().unwrap();
-        assert!(times.iter().all(|time| *time > 120_482_000) && *last < 135_000_000, "{times:?}");
+        assert!(times.iter().all(|time| *time > 120_550_000) && *last < 135_000_000, "{times:?}");
     }
 }
 
@@ -130,8 +130,8 @@ fn beside(path: Vec<Waypoint>, at: f64) -> (f64, Tally) {
     (bench.goodput(0, span), bench.tallies[1].clone())
 }
 
-/// The access point is not told that a station has gone. It requests block acknowledgements for ever, ahead of all data,
-/// and the other station starves, as in ns-3.37 (`docs/results/wlan-ns3.md`). Of a stranger's packets none is sent.
+/// The access point does not notice that a station has gone. It requests block acknowledgements for ever, ahead of all data,
+/// and the other station starves, as in ns-3.37 (`docs/results/wlan-ns3.md`). Packets for a station that never associated are not sent.
 #[test]
 fn a_silent_departure_starves_the_others() {
     let gone = Waypoint { time: TimeDelta::from_secs(1), at: Position { x: 70.0, y: 0.0 } };

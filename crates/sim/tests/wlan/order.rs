@@ -2,7 +2,9 @@ use crate::bench::{Arrival, Bench, Load, Source, ac, circle};
 use proptest::prelude::*;
 use seaway_link::{Packet, Port};
 use seaway_sim::Cell;
-use seaway_sim::wlan::{Guard, Position, RateChoice, Schedule, Standard, Station, WlanConfig};
+use seaway_sim::wlan::{
+    AssociationModel, Guard, Position, RateChoice, Schedule, Standard, Station, Waypoint, WlanConfig,
+};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 
 /// Packets far apart in both directions: a device that was idle while others sent, or has just responded, sends at once.
@@ -158,13 +160,27 @@ fn some_cell() -> impl Strategy<Value = WlanConfig> {
         Just(RateChoice::Ideal),
         Just(RateChoice::Minstrel)
     ];
-    (standard, places, flags, 1..600usize, prop::sample::select(vec![0, 2_000, 65_535]), choice).prop_map(
-        |(standard, places, (short_guard, detects, rts, round), packets, aggregate, choice)| {
-            let station = places
+    // The first station may walk, from the start to 400 ms.
+    let walk = prop::option::of((-60.0..60.0f64, -60.0..60.0f64));
+    let belonging = (prop_oneof![Just(AssociationModel::Geometric), Just(AssociationModel::Frames)], walk);
+    let octets = prop::sample::select(vec![0, 2_000, 65_535]);
+    (standard, places, flags, 1..600usize, octets, choice, belonging).prop_map(
+        |(
+            standard,
+            places,
+            (short_guard, detects, rts, round),
+            packets,
+            aggregate,
+            choice,
+            (assoc, walk),
+        )| {
+            let mut station: Vec<Station> = places
                 .into_iter()
                 .enumerate()
                 .map(|(index, (x, y))| Station::at(format!("sta{index}"), Position { x, y }))
                 .collect();
+            let point = |(x, y)| Waypoint { time: TimeDelta::from_millis(400), at: Position { x, y } };
+            station[0].path.extend(walk.map(point));
             let is_high = standard.is_qos();
             let rate = match choice {
                 RateChoice::Constant(_) => None,
@@ -179,6 +195,7 @@ fn some_cell() -> impl Strategy<Value = WlanConfig> {
                 aggregate: is_high.then(|| DataSize::from_bytes(aggregate)),
                 preamble_detection: detects,
                 rts: DataSize::from_bytes(if rts { 500 } else { 65_535 }),
+                assoc,
                 schedule: if round { Schedule::RoundRobin } else { Schedule::OldestHead },
                 ..WlanConfig::new(standard)
             };

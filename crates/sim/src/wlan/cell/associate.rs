@@ -1,16 +1,25 @@
-//! Frames of association: when they are due, how they are sent and what they do (`docs/models/wlan.md`, section
-//! "Beacons and association").
+//! Beacons and frames of association: when they are due, how they are sent and what they do (`docs/models/wlan.md`,
+//! section "Beacons and association").
 
 use super::{Wlan, place_of};
 use crate::cell::Addressed;
-use crate::wlan::config::{AccessCategory, RateChoice};
+use crate::wlan::config::AccessCategory;
 use crate::wlan::event_list::Event;
-use crate::wlan::exchange::FrameExchange;
+use crate::wlan::exchange::{Exchange, FrameExchange};
 use crate::wlan::management::{Management, ManagementKind};
 use crate::wlan::medium::{DeviceId, Frame};
 use crate::wlan::mode::{Nanos, octets};
 
 impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
+    /// The access point has a beacon to send, in place of one that still waits.
+    pub(super) fn beacon_is_due(&mut self) {
+        let interval = self.config.beacon_interval.as_nanos() as Nanos;
+        self.events.put(self.now + interval, Event::Beacon);
+        if !std::mem::replace(&mut self.contenders[0].beacon, true) {
+            self.request(0);
+        }
+    }
+
     /// All stations begin to listen for beacons.
     pub(super) fn begin_associations(&mut self) {
         if self.association.has_frames() {
@@ -73,9 +82,21 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         }
         self.sizes.clear();
         self.sizes.push(size);
-        self.devices[device].exchange = Some(self.exchange(index, 0, FrameExchange::Management, began));
-        self.transmit((device, Some(to), Frame::Management(kind), mode), |end| end + answer);
+        let exchange = self.exchange(index, 0, FrameExchange::Management, began);
+        self.devices[device].exchange = Some(Exchange { reserves: limit > 0, ..exchange });
+        let reserved = |end: Nanos| (end + answer).max(began + limit);
+        self.transmit((device, Some(to), Frame::Management(kind), mode), reserved);
         true
+    }
+
+    /// Nothing more is to be sent: the rest of the reservation is given back.
+    pub(crate) fn send_end(&mut self, exchange: Exchange) {
+        let device = self.contenders[exchange.contender].device;
+        self.sizes.clear();
+        self.sizes.push(octets::END);
+        let step = FrameExchange::End;
+        self.devices[device].exchange = Some(Exchange { step, reserves: false, ..exchange });
+        self.transmit((device, None, Frame::End, self.modes.lowest), |end| end);
     }
 
     fn expire_management(&mut self, index: usize) {
@@ -134,19 +155,6 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             ManagementKind::AssociationResponse => {
                 self.association.on_response(device, self.now);
                 self.set_timer(device);
-            }
-        }
-    }
-
-    /// Stations have moved: the best mode may be another.
-    pub(super) fn adapt_to_places(&mut self) {
-        if self.config.choice() != RateChoice::Ideal {
-            return;
-        }
-        for contender in &mut self.contenders {
-            for recipient in &mut contender.queue.recipients {
-                let mode = self.modes.ideal(&self.medium, (contender.device, recipient.to));
-                recipient.adaptation = crate::wlan::rate_adaptation::RateAdaptation::Fixed(mode);
             }
         }
     }

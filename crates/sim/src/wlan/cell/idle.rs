@@ -39,6 +39,11 @@ impl Deferred {
         self.pair = (sender.min(to), sender.max(to));
     }
 
+    /// Devices have it, or it is over.
+    pub(super) const fn forget_reservation(&mut self) {
+        self.reserved = 0;
+    }
+
     /// Another pair has made a reservation that still holds at `now`.
     fn binds_others(&self, now: Nanos, sender: DeviceId, to: DeviceId) -> bool {
         self.reserved > now && self.pair != (sender.min(to), sender.max(to))
@@ -107,23 +112,12 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         }
     }
 
-    /// Stations have gone a step. Nothing is in the air.
-    pub(super) fn walk(&mut self) {
-        // Who receives whom may change: afterwards nothing may be left to be brought up to date by the old rule.
-        self.end_sifs();
-        (0..self.devices.len()).for_each(|device| self.catch_up(device));
-        self.deferred.reserved = 0;
-        let (now, medium) = (self.now, &mut self.medium);
-        self.walks.go(now, |device, at| medium.place(device, at));
-        self.adapt_to_places();
-    }
-
     /// The end of a PPDU that all devices have received.
     pub(super) fn end_shared(&mut self, ppdu: PpduId, (sender, to, reserved): (DeviceId, DeviceId, Nanos)) {
         let now = self.now;
         if self.deferred.binds_others(now, sender, to) {
             (0..self.devices.len()).for_each(|device| self.catch_up(device));
-            self.deferred.reserved = 0;
+            self.deferred.forget_reservation();
         }
         self.deferred.note(now, (sender, to, reserved));
         self.medium.end_shared(ppdu);

@@ -4,6 +4,7 @@ mod associate;
 mod idle;
 mod ingress;
 mod modes;
+mod walk;
 
 use crate::cell::{Addressed, Cell, CellError};
 use crate::wlan::association::Association;
@@ -382,6 +383,9 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
                 return self.end_shared(ppdu, (sender, to, reserved));
             }
             self.catch_up_all();
+            if frame == Frame::End {
+                self.deferred.forget_reservation();
+            }
         }
         let mut receiver = None;
         for device in 0..self.devices.len() {
@@ -405,6 +409,8 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             state.rx_failed = !ok;
             if frame == Frame::Beacon {
                 self.association.on_beacon(device, ok, now);
+            } else if frame == Frame::End {
+                state.nav = if ok { now } else { state.nav };
             } else if ok && to == Some(device) {
                 receiver = Some(device);
             } else if ok && reserved > state.nav {
@@ -457,14 +463,6 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     fn deliver(&mut self, out: &mut Outbox<P>) -> Wake {
         out.append(&mut self.out);
         (self.next.0 < Nanos::MAX).then(|| Timestamp::from_nanos(self.next.0))
-    }
-
-    fn beacon_is_due(&mut self) {
-        let interval = self.config.beacon_interval.as_nanos() as Nanos;
-        self.events.put(self.now + interval, Event::Beacon);
-        if !std::mem::replace(&mut self.contenders[0].beacon, true) {
-            self.request(0);
-        }
     }
 }
 

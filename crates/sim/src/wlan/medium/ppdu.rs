@@ -64,6 +64,8 @@ pub(crate) enum Frame {
         recipient: u16,
     },
     Management(ManagementKind),
+    /// CF-End: a reservation is over.
+    End,
     /// Acknowledges one frame.
     Ack,
     /// Answers an A-MPDU or a request.
