@@ -1,7 +1,7 @@
 use super::*;
 use crate::library;
 use proptest::prelude::*;
-use seaway_sim::wlan::{Guard, RateChoice};
+use seaway_sim::wlan::{AssociationModel, Guard, RateChoice};
 use seaway_units::{Bitrate, DataSize};
 
 const GOOD: &str = r#"schema = 1
@@ -237,6 +237,15 @@ fn an_802_11_cell_is_parsed() {
     assert_eq!((config.guard, config.ap.queue.packets), (Some(Guard::Short), 500));
     assert_eq!(config.station[0].at.x, 60.0);
     assert_eq!(config.categories.len(), 2);
+    let walking = WLAN.replace(
+        "[\"60 m\", \"0 m\"] }",
+        "[\"60 m\", \"0 m\"], path = [{ time = \"2 s\", at = [\"9 m\", \"0 m\"] }] }",
+    );
+    let walking = walking.replace("retries = 7", "assoc = \"frames\"");
+    let scenario = Scenario::parse(Text::alone("wlan.toml", &walking), &[]).unwrap();
+    let CellKind::Wlan(config) = &scenario.cells[0].kind else { panic!("another kind") };
+    assert_eq!(config.assoc, AssociationModel::Frames);
+    assert_eq!((config.station[0].path[0].at.x, config.station[1].path.len()), (9.0, 0));
     let planned = WLAN
         .replace("station = [{ name = \"sta0\", at = [\"60 m\", \"0 m\"] }, { name = \"sta1\", at = [\"30 m\", \"0 m\"] }]", "plan = { kind = \"grid\", count = 5, spacing = \"30 m\" }");
     let scenario = Scenario::parse(Text::alone("wlan.toml", &planned), &[]).unwrap();
@@ -256,6 +265,9 @@ width = "20 MHz" | width = "30 MHz" | test.toml:14:9: `width`: 802.11n has 20
 width = "20 MHz" | width = 20 | test.toml:14:9:
 "60 m" | "60" | "60": expected a length such as "30 m"
 retries = 7 | retries = 0 | test.toml:20:11: `retries`: expected 1 to 255
+retries = 7 | assoc = "frame" | unknown value `frame`
+["30 m", "0 m"] | ["30 m", "0 m"], path = [{ time = "2 s", at = ["9 m", "0 m"] }, { time = "1 s", at = ["8 m", "0 m"] }] | `station.1.path`: expected at most 1000 points, each later than the one before
+["30 m", "0 m"] | ["30 m", "0 m"], path = [{ time = "2 s", to = ["9 m", "0 m"] }] | unknown key `to`
 to = "sta1" | to = "sta3" | no link or cell has a node `sta3`; did you mean sta
 name = "sta1" | name = "sta0" | sta0
 802.11ac" | 802.11g" | applies only to 802.11n and ac
