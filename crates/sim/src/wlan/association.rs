@@ -94,6 +94,7 @@ impl Association {
     }
 
     /// Whether a packet that one device has received from another is handed up. It was acknowledged all the same.
+    #[inline]
     pub(crate) fn accepts(&self, from: DeviceId, to: DeviceId) -> bool {
         !self.has_frames()
             || if to == 0 { self.states[from].member == Member::Yes } else { self.is_associated(to) }

@@ -53,13 +53,21 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             }
         }
         let began = self.now;
-        if self.contenders[index].beacon {
-            self.send_beacon(index);
-        } else if !self.send_next(index, began) {
+        let sends = self.contenders[index].urgent && self.send_urgent(index, began);
+        if !sends && !self.send_next(index, began) {
             // Nothing left to send: counting goes on from here.
             self.redraw(index);
             self.refresh(index);
         }
+    }
+
+    /// A beacon or a management frame goes first. False where none is left.
+    fn send_urgent(&mut self, index: usize, began: Nanos) -> bool {
+        if index == 0 {
+            self.send_beacon(index);
+            return true;
+        }
+        self.send_management(index, began)
     }
 
     /// Lost to a queue of higher priority in the same device (3.2, rule 8).
@@ -84,7 +92,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         contender.short_failures = 0;
         contender.long_failures = 0;
         contender.backoff.reset();
-        if !contender.management.is_empty() {
+        if contender.urgent {
             return self.give_up_management(index);
         }
         let Some(recipient) = contender.queue.choose() else { return };
@@ -94,7 +102,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     }
 
     fn send_beacon(&mut self, index: usize) {
-        self.contenders[index].beacon = false;
+        self.contenders[index].urgent = false;
         self.sizes.clear();
         self.sizes.push(self.timing.beacon_octets);
         let exchange = self.exchange(index, 0, FrameExchange::Beacon, self.now);
@@ -113,13 +121,9 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         Exchange { contender, recipient, step, began, is_long: false, reserves: false }
     }
 
-    /// Sends what comes first: a management frame, a request for block acknowledgement, or data. False where there is
-    /// nothing.
+    /// Sends what comes first: a request for block acknowledgement, or data. False where there is nothing.
     fn send_next(&mut self, index: usize, began: Nanos) -> bool {
         self.expire(index);
-        if self.send_management(index, began) {
-            return true;
-        }
         let queue = &mut self.contenders[index].queue;
         if let Some(recipient) = queue.take_request() {
             self.send_request(index, recipient, began);
@@ -422,7 +426,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     /// What else fits into the access.
     fn next_within(&mut self, index: usize, began: Nanos) -> bool {
         self.expire(index);
-        if self.contenders[index].backoff.access.limit > 0 && self.send_management(index, began) {
+        if self.contenders[index].urgent && self.send_management(index, began) {
             return true;
         }
         let queue = &mut self.contenders[index].queue;

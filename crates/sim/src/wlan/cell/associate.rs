@@ -15,7 +15,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     pub(super) fn beacon_is_due(&mut self) {
         let interval = self.config.beacon_interval.as_nanos() as Nanos;
         self.events.put(self.now + interval, Event::Beacon);
-        if !std::mem::replace(&mut self.contenders[0].beacon, true) {
+        if !std::mem::replace(&mut self.contenders[0].urgent, true) {
             self.request(0);
         }
     }
@@ -38,6 +38,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     }
 
     /// Stations do what is due now.
+    #[cold]
     pub(super) fn associate(&mut self) {
         self.association_timer = Nanos::MAX;
         let now = self.now;
@@ -57,21 +58,23 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         let index = self.devices[device].contenders.start + usize::from(device == 0) + place;
         let had_work = self.wants_to_send(device, index);
         let now = self.now;
-        self.contenders[index].management.push(to, kind, now);
+        self.management[device].push(to, kind, now);
+        self.contenders[index].urgent = true;
         if !had_work {
             self.request(index);
         }
     }
 
     /// Sends the first management frame. False where there is none, or where it does not fit into the access.
+    #[cold]
     pub(crate) fn send_management(&mut self, index: usize, began: Nanos) -> bool {
-        if self.contenders[index].management.is_empty() {
-            return false;
-        }
         self.expire_management(index);
         let contender = &self.contenders[index];
+        if !contender.urgent {
+            return false;
+        }
         let (device, limit) = (contender.device, contender.backoff.access.limit);
-        let Some(Management { to, kind, .. }) = contender.management.first() else { return false };
+        let Some(Management { to, kind, .. }) = self.management[device].first() else { return false };
         let mode = self.modes.lowest;
         let size = kind.octets(self.config.standard, self.config.band());
         let acknowledgement = self.modes.response[usize::from(mode)];
@@ -90,6 +93,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     }
 
     /// Nothing more is to be sent: the rest of the reservation is given back.
+    #[cold]
     pub(crate) fn send_end(&mut self, exchange: Exchange) {
         let device = self.contenders[exchange.contender].device;
         self.sizes.clear();
@@ -101,22 +105,27 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
 
     fn expire_management(&mut self, index: usize) {
         let lifetime = self.config.ap.queue.time.as_nanos() as Nanos;
-        while let Some(frame) = self.contenders[index].management.expire(self.now, lifetime) {
-            self.end_of(frame, false);
+        let device = self.contenders[index].device;
+        while self.contenders[index].urgent
+            && let Some(frame) = self.management[device].expire(self.now, lifetime)
+        {
+            self.end_of(index, frame, false);
         }
     }
 
     /// The first management frame was acknowledged.
+    #[cold]
     pub(crate) fn end_management(&mut self, index: usize) {
         let contender = &mut self.contenders[index];
         contender.backoff.reset();
         contender.short_failures = 0;
-        if let Some(frame) = contender.management.take_first() {
-            self.end_of(frame, true);
+        if let Some(frame) = self.management[contender.device].take_first() {
+            self.end_of(index, frame, true);
         }
     }
 
     /// The first management frame was not acknowledged (3.7, rule 2).
+    #[cold]
     pub(crate) fn miss_management(&mut self, index: usize) {
         let contender = &mut self.contenders[index];
         contender.short_failures += 1;
@@ -130,21 +139,24 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     }
 
     pub(crate) fn give_up_management(&mut self, index: usize) {
-        if let Some(frame) = self.contenders[index].management.take_first() {
-            self.end_of(frame, false);
+        if let Some(frame) = self.management[self.contenders[index].device].take_first() {
+            self.end_of(index, frame, false);
         }
     }
 
-    fn end_of(&mut self, frame: Management, ok: bool) {
+    /// A frame has left the queue.
+    fn end_of(&mut self, index: usize, frame: Management, ok: bool) {
+        let contender = &mut self.contenders[index];
+        contender.urgent = !self.management[contender.device].is_empty();
         if frame.kind == ManagementKind::AssociationResponse {
             self.association.on_answered(frame.to, ok);
         }
     }
 
     /// A device has received a management frame.
+    #[cold]
     pub(crate) fn on_management(&mut self, device: DeviceId, from: DeviceId, kind: ManagementKind) {
-        let Some(exchange) = self.devices[from].exchange else { return };
-        if !self.contenders[exchange.contender].management.receive_first() {
+        if !self.management[from].receive_first() {
             return;
         }
         match kind {

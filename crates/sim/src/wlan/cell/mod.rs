@@ -48,6 +48,8 @@ pub struct Wlan<P> {
     next: (Nanos, Next),
     pub(crate) events: EventList,
     pub(crate) association: Association,
+    /// Management frames that wait, by device; empty where stations do not associate by frames.
+    pub(crate) management: Vec<ManagementQueue>,
     /// When [`Event::Association`] comes.
     association_timer: Nanos,
     walks: Walks,
@@ -119,14 +121,13 @@ pub(crate) struct Contender<P> {
     /// Failures in a row (3.7, rule 2), of short frames and of long ones.
     pub(crate) short_failures: u32,
     pub(crate) long_failures: u32,
-    /// A beacon waits; of the access point's first contender.
-    pub(crate) beacon: bool,
-    pub(crate) management: ManagementQueue,
+    /// A beacon waits, of the access point's first contender, or management frames do, of another.
+    pub(crate) urgent: bool,
 }
 
 impl<P> Contender<P> {
     fn has_work(&self) -> bool {
-        self.beacon || !self.management.is_empty() || self.queue.has_work()
+        self.urgent || self.queue.has_work()
     }
 }
 
@@ -167,6 +168,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             first_due: None,
             next: (0, Next::Event),
             events: EventList::default(),
+            management: management_queues(&association, places.len()),
             association,
             association_timer: Nanos::MAX,
             walks: Walks::of(&stations),
@@ -230,7 +232,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             0 => 1..self.meters.len() / 2 + 1,
             _ => 0..1,
         };
-        for peer in peers.clone() {
+        for peer in peers {
             let adaptation = self.modes.adaptation(&self.config, &self.medium, (device, peer), rng);
             queue.recipients.push(Recipient::new(peer, adaptation));
         }
@@ -241,8 +243,7 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
             queue,
             short_failures: 0,
             long_failures: 0,
-            beacon: false,
-            management: ManagementQueue::of(if self.association.has_frames() { peers.len() } else { 0 }),
+            urgent: false,
         });
         self.dues.push(Nanos::MAX);
     }
@@ -464,6 +465,12 @@ impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
         out.append(&mut self.out);
         (self.next.0 < Nanos::MAX).then(|| Timestamp::from_nanos(self.next.0))
     }
+}
+
+fn management_queues(association: &Association, devices: usize) -> Vec<ManagementQueue> {
+    let peers = |device: DeviceId| if device == 0 { devices - 1 } else { 1 };
+    let with_frames = (0..devices).filter(|_| association.has_frames());
+    with_frames.map(|device| ManagementQueue::of(peers(device))).collect()
 }
 
 /// The place of a category among those in use; the first where it is not.

@@ -7,6 +7,7 @@ use crate::wlan::rate_adaptation::RateAdaptation;
 
 impl<P: Addressed + std::fmt::Debug + Send> Wlan<P> {
     /// Stations have gone a step. Nothing is in the air.
+    #[cold]
     pub(super) fn walk(&mut self) {
         // Who receives whom may change: afterwards nothing may be left to be brought up to date by the old rule.
         self.end_sifs();
