@@ -168,9 +168,13 @@ fn all_forget_with_jitter() {
     assert_forgets(names(0).chain(names(1)), Network::JITTERED, KEPT_WITH_JITTER);
 }
 
-/// The last hour is as the second.
+/// The last hour is as the second. Prints both (`--nocapture`).
 fn assert_same_hours(hours: usize) {
     let mut wrong = Vec::new();
+    println!(
+        "| controller | rate of hour 2, kbit/s | of hour {hours} | ratio | loss of hour 2 | of hour {hours} |"
+    );
+    println!("| --- | --- | --- | --- | --- | --- |");
     for name in names(0).chain(names(1)) {
         let outcomes = hours_of_steps(hours, &make(name));
         let (second, last) = (outcomes[1], outcomes[hours - 1]);
@@ -178,6 +182,13 @@ fn assert_same_hours(hours: usize) {
         // LDA steps once in five seconds: its hours differ more.
         let tolerance = if name.starts_with("lda") { 0.1 } else { 0.05 };
         let is_lossier = last.loss > second.loss + 0.02;
+        println!(
+            "| `{name}` | {:.1} | {:.1} | {ratio:.3} | {:.2}% | {:.2}% |",
+            second.rate.as_bps_f64() / 1e3,
+            last.rate.as_bps_f64() / 1e3,
+            second.loss * 100.0,
+            last.loss * 100.0
+        );
         if (ratio - 1.0).abs() > tolerance || is_lossier {
             wrong.push(format!("{name}: {last} in the last hour, {second} in the second"));
         }
