@@ -468,6 +468,26 @@ fn a_long_report_takes_several_datagrams() {
     assert!(sent.lost == 0 && sent.received + 1000 > sent.sent.packets, "{sent:#?}");
 }
 
+/// A report of several datagrams is one report: what is in flight is waited for until the next one.
+#[test]
+fn datagrams_of_a_report_do_not_shorten_the_wait() {
+    for feedback in [FeedbackFormat::Native, FeedbackFormat::Ccfb, FeedbackFormat::Twcc] {
+        let small = ReceiverConfig { packet: DataSize::from_bytes(500), ..ReceiverConfig::new(0xACE) };
+        let control = config("fixed(rate=4 Mbit/s, feedback=1 s)");
+        let packet = DataSize::from_bytes(300);
+        let config = SenderConfig { packet, feedback, pushback: None, ..control };
+        let receiver = Receiver::new(Timestamp::ZERO, small);
+        let mut run = Run::new(sender(Timestamp::ZERO, config), receiver, ideal(ms(40)), ideal(ms(40)));
+        // Before the second report the interval is not known.
+        run.until(at(5_000));
+        let (lost, late) = (run.sender.statistics().lost, run.sender.statistics().late);
+        run.until(at(20_000));
+        let sent = run.sender.statistics();
+        assert!(sent.sent.packets > 20_000, "{feedback:?}: {sent:#?}");
+        assert_eq!((sent.lost, sent.late), (lost, late), "{feedback:?}: {sent:#?}");
+    }
+}
+
 /// Both ends count what the receiver requested; on the way there are no more than a round trip of it.
 #[test]
 fn both_ends_count_the_requests() {

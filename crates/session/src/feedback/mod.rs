@@ -3,6 +3,7 @@
 
 mod estimator;
 mod history;
+mod interval;
 mod round_trip;
 mod sequence_log;
 mod steady_clock;
@@ -14,6 +15,7 @@ pub(crate) use sequence_log::SequenceLog;
 pub use steady_clock::DepartureClock;
 
 use history::{LossTimes, SendHistory};
+use interval::Interval;
 use seaway_control::{
     Arrival, Fate, Feedback, FeedbackSource, PacketId, PacketReport, PeerReport, SentPacket, Subflow,
 };
@@ -83,28 +85,6 @@ struct SubflowFeedback {
     peer: PeerReport,
 }
 
-/// The mean time between feedback messages.
-#[derive(Debug, Default)]
-struct Interval {
-    last: Option<Timestamp>,
-    mean: TimeDelta,
-    /// The mean that was last given out.
-    signalled: TimeDelta,
-}
-
-impl Interval {
-    /// A message came; gives the mean where it has changed by more than a quarter.
-    fn on_message(&mut self, now: Timestamp) -> Option<TimeDelta> {
-        let since = now.since(self.last.replace(now)?).min(TimeDelta::from_secs(1));
-        self.mean = if self.mean == TimeDelta::ZERO { since } else { (self.mean * 7 + since) / 8 };
-        if (self.mean - self.signalled).abs() <= self.signalled / 4 {
-            return None;
-        }
-        self.signalled = self.mean;
-        Some(self.mean)
-    }
-}
-
 impl FeedbackAdapter {
     /// Nothing sent yet. `detects_loss`: arrivals are reported packet by packet, so a packet that is not reported
     /// is lost. `receiving_half` runs here, on the reported arrivals, where the peer does not run it.
@@ -143,7 +123,7 @@ impl FeedbackAdapter {
 
     /// Another receiver reports: the time since the last message says nothing.
     pub(crate) fn on_new_peer(&mut self) {
-        self.interval.last = None;
+        self.interval.on_new_peer();
     }
 
     /// The id of the next packet.
@@ -197,7 +177,18 @@ impl FeedbackAdapter {
         self.arrived = arrived;
     }
 
-    /// The message is feedback; gives the mean time between such messages where that has changed.
+    /// The message has arrivals of a report that the peer made then, by its own clock.
+    pub(crate) fn on_report(&mut self, subflow: Subflow, made: u64) {
+        let lane = if self.lanes.is_empty() { Subflow(0) } else { subflow };
+        self.interval.on_report(lane, made);
+    }
+
+    /// The message has arrivals of a report without a time of its own; the newest arrival is this one, by the peer's clock.
+    pub(crate) fn on_untimed_report(&mut self, newest: RemoteTimestamp) {
+        self.interval.on_untimed_report(self.arrived, newest);
+    }
+
+    /// The message is feedback; gives the mean time between reports where that has changed.
     pub(crate) fn on_feedback(&mut self, now: Timestamp) -> Option<TimeDelta> {
         let changed = self.interval.on_message(now);
         self.update_loss_times();
@@ -322,11 +313,11 @@ impl FeedbackAdapter {
 
     fn update_loss_times(&mut self) {
         // Each lane has reports of its own.
-        let interval = self.interval.mean * self.lanes.len().max(1) as i64;
+        let interval = self.interval.mean() * self.lanes.len().max(1) as i64;
         for lane in &mut self.lanes {
             lane.loss = LossTimes::new(interval, lane.round_trip.smoothed());
         }
-        self.loss_times = LossTimes::new(self.interval.mean, self.round_trip.smoothed());
+        self.loss_times = LossTimes::new(self.interval.mean(), self.round_trip.smoothed());
         if self.has_slow_reports {
             self.loss_times.silence = SLOW_SILENCE;
         }

@@ -209,6 +209,7 @@ impl Sender {
             }
             self.peer.report_clock = self.peer.report_clock.max(Some(clock));
             self.on_feedback_kind(FeedbackKind::Ccfb);
+            self.feedback.on_report(source.subflow, clock);
             self.feedback.peer(source.subflow);
             is_feedback = true;
             if let Some((id, held)) = newest {
@@ -264,7 +265,7 @@ impl Sender {
         if self.about(now, report.sender_ssrc, report.media_ssrc).is_none() {
             return false;
         }
-        let (mut matched, mut forged) = (false, false);
+        let (mut newest, mut forged) = (None, false);
         for (sequence, at) in report.packets() {
             let Some(at) = at else { continue };
             let id = self.feedback.history.find_transport(sequence);
@@ -273,14 +274,17 @@ impl Sender {
                 (self.statistics.refused.unmatched, forged) = (self.statistics.refused.unmatched + 1, true);
                 continue;
             }
-            matched = true;
             let at = self.peer.arrival_time(at);
+            newest = newest.max(Some(at));
             self.on_arrived(now, id, Some(at), Ecn::NotEct);
             if let Some((id, (_, subflow))) = id.and_then(|id| Some((id, self.feedback.sent(id)?))) {
                 self.feedback.on_newest(subflow, id, TimeDelta::ZERO);
             }
         }
-        let is_feedback = matched || !forged;
+        if let Some(newest) = newest {
+            self.feedback.on_untimed_report(newest);
+        }
+        let is_feedback = newest.is_some() || !forged;
         if is_feedback {
             self.on_feedback_kind(FeedbackKind::Twcc);
         }
