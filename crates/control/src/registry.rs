@@ -172,6 +172,14 @@ impl Registry {
         self.with_option(spec, FEEDBACK_INTERVAL.group.options[0].name, interval.to_string())
     }
 
+    /// The feedback interval that the options of `spec` set.
+    pub fn feedback_interval(&self, spec: &ControlSpec) -> Option<TimeDelta> {
+        let (info, options) = self.find(spec).ok()?;
+        let is_open = info.options.contains(&FEEDBACK_INTERVAL.group);
+        let set = options.read(&FEEDBACK_INTERVAL, TimeDelta::ZERO).ok().filter(|_| is_open)?;
+        (set > TimeDelta::ZERO).then_some(set)
+    }
+
     fn with_option(&self, spec: &ControlSpec, name: &str, value: String) -> Result<ControlSpec, SpecError> {
         if spec.options.iter().any(|(key, _)| key == name) {
             return Err(SpecError::new(&spec.to_string(), format!("has the option `{name}` already")));

@@ -19,10 +19,10 @@ pub(super) struct LossTimes {
 }
 
 impl LossTimes {
-    /// With feedback each `interval`.
-    pub(super) fn new(interval: TimeDelta, rtt: Option<TimeDelta>) -> Self {
+    /// With a report each `interval` so far, and each `agreed` by the options of the controller.
+    pub(super) fn new(interval: TimeDelta, agreed: TimeDelta, rtt: Option<TimeDelta>) -> Self {
         let (reorder, silence) = match rtt {
-            Some(rtt) => (rtt.max(interval * 2), rtt * 4 + interval * 2),
+            Some(rtt) => (rtt.max(interval * 2), (rtt * 4 + interval * 2).max(rtt * 2 + agreed)),
             None => (TimeDelta::from_millis(200), TimeDelta::from_secs(3)),
         };
         let bounded = |span: TimeDelta, low, high| {

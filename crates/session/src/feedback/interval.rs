@@ -153,6 +153,11 @@ mod tests {
         let mut interval = Interval::default();
         let given: Vec<_> = (1..10).filter_map(|report| interval.on_message(at(report * 200_000))).collect();
         assert_eq!(given, [TimeDelta::from_millis(200)]);
+        // Where it falls to a half, it is given out as often as it fell by more than a quarter.
+        let given: Vec<_> =
+            (1..40).filter_map(|report| interval.on_message(at(1_800_000 + report * 100_000))).collect();
+        assert_eq!(given.len(), 2, "{given:?}");
+        assert!(given[0] < TimeDelta::from_millis(150) && given[1] < given[0] * 3 / 4, "{given:?}");
     }
 
     /// A clock that began anew, and a receiver that did.

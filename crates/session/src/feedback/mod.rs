@@ -44,6 +44,8 @@ pub struct FeedbackAdapter {
     /// The controller knows of the packets from here on.
     first: PacketId,
     interval: Interval,
+    /// The interval that both ends know from the controller's options; zero where those set none.
+    agreed: TimeDelta,
     /// By the interval and the round-trip time; read with each packet.
     loss_times: LossTimes,
     /// When a packet will be declared lost if no feedback comes; read with each packet too.
@@ -97,7 +99,8 @@ impl FeedbackAdapter {
             has_slow_reports: false,
             first: PacketId(0),
             interval: Interval::default(),
-            loss_times: LossTimes::new(TimeDelta::ZERO, None),
+            agreed: TimeDelta::ZERO,
+            loss_times: LossTimes::new(TimeDelta::ZERO, TimeDelta::ZERO, None),
             next_loss: None,
             arrived: Timestamp::ZERO,
             reports: Vec::new(),
@@ -242,6 +245,12 @@ impl FeedbackAdapter {
         self.update_loss_times();
     }
 
+    /// Reports come at this interval, by the options of the controller.
+    pub(crate) fn agree_on(&mut self, interval: Option<TimeDelta>) {
+        self.agreed = interval.unwrap_or_default();
+        self.update_loss_times();
+    }
+
     /// The round-trip time as it is known.
     pub(crate) const fn round_trip(&self) -> &RoundTrip {
         &self.round_trip
@@ -315,9 +324,9 @@ impl FeedbackAdapter {
         // Each lane has reports of its own.
         let interval = self.interval.mean() * self.lanes.len().max(1) as i64;
         for lane in &mut self.lanes {
-            lane.loss = LossTimes::new(interval, lane.round_trip.smoothed());
+            lane.loss = LossTimes::new(interval, self.agreed, lane.round_trip.smoothed());
         }
-        self.loss_times = LossTimes::new(self.interval.mean(), self.round_trip.smoothed());
+        self.loss_times = LossTimes::new(self.interval.mean(), self.agreed, self.round_trip.smoothed());
         if self.has_slow_reports {
             self.loss_times.silence = SLOW_SILENCE;
         }

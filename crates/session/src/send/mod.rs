@@ -400,6 +400,7 @@ impl Sender {
         self.config.control = config.control;
         self.controller = controller;
         self.feedback.restart(receiving_half(&self.config, source));
+        self.feedback.agree_on(self.config.registry.feedback_interval(&self.config.control));
         self.scheduler.end_probe();
         for lane in self.scheduler.lanes.iter().flat_map(Lanes::silent) {
             self.controller.on_lane(now, lane, false);

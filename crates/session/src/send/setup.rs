@@ -98,6 +98,7 @@ impl Sender {
             config,
         };
         sender.feedback.expect_slow_reports(sender.config.plain.is_some());
+        sender.feedback.agree_on(sender.config.registry.feedback_interval(&sender.config.control));
         sender.on_limits(now, sender.config.limits);
         sender
     }
