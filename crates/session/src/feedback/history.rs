@@ -571,6 +571,25 @@ mod tests {
         assert_eq!(arrive(71, 46..=46), [21], "by 23 ms");
     }
 
+    /// However late a packet came, the next is waited for twice as long as one without reports behind it, and no longer.
+    #[test]
+    fn the_window_is_bounded() {
+        let mut history = SendHistory::new(true);
+        for millis in 0..400 {
+            send(&mut history, at(millis), 0);
+        }
+        let mut arrive = |now, ids: std::ops::RangeInclusive<u64>| {
+            for id in ids {
+                received(&mut history, at(now), PacketId(id));
+            }
+            lost(&mut history, at(now))
+        };
+        assert_eq!(arrive(400, 1..=200), [0]);
+        assert!(arrive(401, 0..=0).is_empty(), "198 ms were needed");
+        assert!(arrive(402, 202..=302).is_empty(), "201 is overtaken by 99 ms");
+        assert_eq!(arrive(403, 303..=303), [201], "by 100 ms");
+    }
+
     #[test]
     fn subflows_do_not_overtake_one_another() {
         let mut history = SendHistory::new(true);
