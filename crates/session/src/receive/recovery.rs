@@ -240,6 +240,7 @@ mod tests {
             (REPAIR, 9, 7200, true)
         );
         assert_eq!(packet.marking.map(|marking| marking.sequence_number), Some(2));
+        assert_eq!(packet.payload, Payload::from(Bytes::from(vec![2; 50])));
         assert!(session.recovery.poll().is_none() && session.refused == Refused::default());
     }
 
@@ -268,6 +269,16 @@ mod tests {
             &mut session.refused,
         );
         assert_eq!(session.refused.malformed, 3, "a stream that is not there");
+    }
+
+    /// What would be recovered is longer than a packet can be.
+    #[test]
+    fn what_contradicts_the_packets_is_counted() {
+        let mut session = Session::new();
+        session.media(0, true);
+        session.repair_of(Payload::from(Bytes::from_static(&[0, 1, 0xF0, 1, 0, 0, 0, 1, 255, 255])));
+        assert!(session.recovery.poll().is_none());
+        assert_eq!((session.refused.malformed, session.refused.unmatched), (1, 0));
     }
 
     /// As many as came together, now or before the last media packet.

@@ -195,6 +195,33 @@ mod tests {
     }
 
     #[test]
+    fn without_repair_nothing_is_kept() {
+        let mut buffer = RetransmissionBuffer::new(None);
+        buffer.on_sent(Timestamp::ZERO, Some(&RtpPacket::default()));
+        assert!(!buffer.is_enabled() && buffer.entries.is_empty());
+        assert!(buffer.on_request(Timestamp::ZERO, Timestamp::ZERO, None, PacketId(0)).is_none());
+    }
+
+    #[test]
+    fn what_the_history_forgot_is_not_sent_again() {
+        let mut buffer = buffer(3);
+        for sequence_number in 2..5 {
+            let packet = RtpPacket { sequence_number, ..RtpPacket::default() };
+            buffer.on_sent(Timestamp::ZERO, Some(&packet));
+        }
+        buffer.forget_before(PacketId(3));
+        buffer.forget_before(PacketId(1));
+        let mut served = |id| {
+            buffer.on_request(Timestamp::ZERO, Timestamp::ZERO, None, PacketId(id))?;
+            buffer.queue(Subflow(0), PacketId(id), ONCE);
+            buffer.take(Timestamp::ZERO, Timestamp::ZERO, PacketId(id)).map(|packet| packet.sequence_number)
+        };
+        assert_eq!([1, 2, 3, 4, 5].map(&mut served), [None, None, Some(3), Some(4), None]);
+        buffer.forget_before(PacketId(100));
+        assert_eq!(buffer.entries.len(), 0);
+    }
+
+    #[test]
     fn a_packet_under_way_is_not_repeated() {
         let mut buffer = buffer(3);
         let (sent, rtt) = (Timestamp::ZERO, Some(TimeDelta::from_millis(50)));
