@@ -183,7 +183,8 @@ mod tests {
         assert!(buffer.on_request(now, sent, None, PacketId(0)).is_none(), "no media");
         for repeat in 0..3 {
             let request = buffer.on_request(now, sent, None, PacketId(1));
-            assert_eq!(request.map(|request| request.sent), (repeat < 2).then_some(repeat + 1));
+            let found = request.as_ref().map(|request| (request.sent, request.is_last));
+            assert_eq!(found, (repeat < 2).then_some((repeat + 1, repeat == 1)));
             if request.is_some() {
                 buffer.queue(Subflow(5), PacketId(1), ONCE);
                 assert!(buffer.on_request(now, sent, None, PacketId(1)).is_none(), "it is queued");
@@ -222,6 +223,21 @@ mod tests {
     }
 
     #[test]
+    fn so_many_requests_wait() {
+        let mut buffer = buffer(3);
+        buffer.on_sent(Timestamp::ZERO, Some(&RtpPacket::default()));
+        for _ in 1..REQUESTS {
+            buffer.queue(Subflow(0), PacketId(1), ONCE);
+        }
+        let is_admitted = |buffer: &mut RetransmissionBuffer| {
+            buffer.on_request(Timestamp::ZERO, Timestamp::ZERO, None, PacketId(2)).is_some()
+        };
+        assert!(is_admitted(&mut buffer));
+        buffer.queue(Subflow(0), PacketId(1), ONCE);
+        assert!(!is_admitted(&mut buffer));
+    }
+
+    #[test]
     fn a_packet_under_way_is_not_repeated() {
         let mut buffer = buffer(3);
         let (sent, rtt) = (Timestamp::ZERO, Some(TimeDelta::from_millis(50)));
@@ -240,11 +256,12 @@ mod tests {
     #[test]
     fn copies_leave_apart_unless_nothing_else_waits() {
         let mut buffer = buffer(3);
-        buffer.queue(Subflow(0), PacketId(1), Service { copies: 3, spacing: 2 });
+        buffer.queue(Subflow(0), PacketId(1), Service { copies: 3, spacing: 3 });
         let due = |buffer: &RetransmissionBuffer| buffer.next(Subflow(0), 1);
         assert!(buffer.take(Timestamp::ZERO, Timestamp::ZERO, due(&buffer).expect("the first")).is_some());
         buffer.on_sent(Timestamp::ZERO, None);
-        assert_eq!((due(&buffer), buffer.waiting()), (None, 2), "one packet left since");
+        buffer.on_sent(Timestamp::ZERO, None);
+        assert_eq!((due(&buffer), buffer.waiting()), (None, 2), "two packets left since");
         buffer.on_sent(Timestamp::ZERO, None);
         assert!(buffer.take(Timestamp::ZERO, Timestamp::ZERO, due(&buffer).expect("the second")).is_some());
         assert_eq!(due(&buffer), None);
