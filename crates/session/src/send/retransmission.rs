@@ -210,8 +210,9 @@ mod tests {
             let packet = RtpPacket { sequence_number, ..RtpPacket::default() };
             buffer.on_sent(Timestamp::ZERO, Some(&packet));
         }
-        buffer.forget_before(PacketId(3));
-        buffer.forget_before(PacketId(1));
+        for oldest in [2, 3, 1] {
+            buffer.forget_before(PacketId(oldest));
+        }
         let mut served = |id| {
             buffer.on_request(Timestamp::ZERO, Timestamp::ZERO, None, PacketId(id))?;
             buffer.queue(Subflow(0), PacketId(id), ONCE);
