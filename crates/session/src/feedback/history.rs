@@ -407,6 +407,22 @@ impl SendHistory {
         times_of: impl Fn(usize) -> LossTimes,
         reports: &mut Vec<PacketReport>,
     ) {
+        // A loss narrows the reordering window, by which others may be due.
+        loop {
+            let before = reports.len();
+            self.detect_once(now, &times_of, reports);
+            if reports.len() == before {
+                return;
+            }
+        }
+    }
+
+    fn detect_once(
+        &mut self,
+        now: Timestamp,
+        times_of: impl Fn(usize) -> LossTimes,
+        reports: &mut Vec<PacketReport>,
+    ) {
         if !self.detects_loss {
             return;
         }
@@ -648,7 +664,10 @@ mod tests {
                 match step {
                     0 | 1 => { send(&mut history, now, step); }
                     2 => { history.on_received(now, PacketId(id), None, Ecn::NotEct, &mut reports); }
-                    _ => history.detect_losses(now, |_| TIMES, &mut reports),
+                    _ => {
+                        history.detect_losses(now, |_| TIMES, &mut reports);
+                        prop_assert!(history.next_loss(|_| TIMES).is_none_or(|due| due > now));
+                    }
                 }
                 for subflow in &history.subflows {
                     let sent = subflow.log.get(subflow.cursor).and_then(|id| history.sent_at(id));

@@ -406,6 +406,10 @@ impl Sender {
             self.controller.on_lane(now, lane, false);
         }
         self.reports.describe_at(now);
+        // A shorter interval shortens the wait for what was not reported.
+        if self.feedback.is_loss_due(now) {
+            self.deliver_feedback(now);
+        }
         self.on_limits(now, self.config.limits);
         Ok(())
     }
