@@ -169,6 +169,7 @@ fn all_forget_with_jitter() {
 }
 
 /// The last hour is as the second. Prints both (`--nocapture`).
+#[expect(clippy::print_stdout, reason = "the results show the table")]
 fn assert_same_hours(hours: usize) {
     let mut wrong = Vec::new();
     println!(

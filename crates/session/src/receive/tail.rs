@@ -15,7 +15,7 @@ const LEAST_GAP: TimeDelta = TimeDelta::from_micros(10);
 /// A longer time is a pause, after which numbers may begin anew.
 const LONGEST: TimeDelta = TimeDelta::from_millis(250);
 /// A silence that lasts so long after its first request is a loss.
-const PATIENCE: TimeDelta = TimeDelta::from_millis(15);
+const LASTING: TimeDelta = TimeDelta::from_millis(15);
 /// Requests in one silence at most.
 const REQUESTS: u8 = 6;
 /// So many packets in a row that are missing are a burst. Only where there was one within this time is silence taken for another.
@@ -182,7 +182,7 @@ impl TailWatch {
         self.asked += u8::from(in_time);
         // Where the last packets of a picture alone are lost, the next picture comes.
         let next_picture = newest.began + self.interval.mean + again;
-        let doubted_at = (silent_since + PATIENCE.min(rtt)).max(next_picture);
+        let doubted_at = (silent_since + LASTING.min(rtt)).max(next_picture);
         self.next = match in_time {
             true => Some((now + again).min(begun + rtt)),
             false => (now < doubted_at).then_some(doubted_at),
