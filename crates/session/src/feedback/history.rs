@@ -567,6 +567,14 @@ mod tests {
         assert_eq!(received(&mut history, at(1011), PacketId(10)), (Match::Unknown, None));
     }
 
+    /// These arrive; gives what is lost then.
+    fn arrive(history: &mut SendHistory, now: Timestamp, ids: std::ops::RangeInclusive<u64>) -> Vec<u64> {
+        for id in ids {
+            received(history, now, PacketId(id));
+        }
+        lost(history, now)
+    }
+
     /// A packet that was overtaken and came is no loss, nor is the next one that is overtaken as far.
     #[test]
     fn what_overtakes_is_waited_for() {
@@ -574,12 +582,7 @@ mod tests {
         for millis in 0..50 {
             send(&mut history, at(millis), 0);
         }
-        let mut arrive = |now, ids: std::ops::RangeInclusive<u64>| {
-            for id in ids {
-                received(&mut history, at(now), PacketId(id));
-            }
-            lost(&mut history, at(now))
-        };
+        let mut arrive = |now, ids| arrive(&mut history, at(now), ids);
         assert_eq!(arrive(50, 1..=20), [0]);
         // The eighteenth of these is the third newest: 18 ms were needed, 22.5 are waited for.
         assert!(arrive(60, 0..=0).is_empty());
@@ -594,12 +597,7 @@ mod tests {
         for millis in 0..400 {
             send(&mut history, at(millis), 0);
         }
-        let mut arrive = |now, ids: std::ops::RangeInclusive<u64>| {
-            for id in ids {
-                received(&mut history, at(now), PacketId(id));
-            }
-            lost(&mut history, at(now))
-        };
+        let mut arrive = |now, ids| arrive(&mut history, at(now), ids);
         assert_eq!(arrive(400, 1..=200), [0]);
         assert!(arrive(401, 0..=0).is_empty(), "198 ms were needed");
         assert!(arrive(402, 202..=302).is_empty(), "201 is overtaken by 99 ms");

@@ -358,6 +358,22 @@ mod tests {
         silent.poll(at(10), RTT, TimeDelta::ZERO, |want| panic!("{want:?} of what requests nothing"));
     }
 
+    /// Twenty answers 2 ms apart take 40 ms more than one: 90 ms are enough for a round trip of 50 ms, not for those.
+    #[test]
+    fn many_answers_take_longer_than_one() {
+        let wants_key = |gap, count| {
+            let mut missing = missing();
+            (0..count).for_each(|sequence| assert!(missing.on_gap(at(0), SOURCE, sequence, both(100))));
+            let mut wants_key = false;
+            missing.poll(at(10), RTT, TimeDelta::from_millis(gap), |wanted| {
+                wants_key |= matches!(wanted, Wanted::KeyFrame(..));
+            });
+            wants_key
+        };
+        assert!(wants_key(2, 20) && !wants_key(2, 15) && !wants_key(0, 20));
+        assert!(!wants_key(1_000, 6) && wants_key(1_000, 7), "a gap counts as 5 ms at most");
+    }
+
     /// Three packets are requested at 10 ms, the answers are due 70 ms later, and come each 8 ms from 72 ms on.
     #[test]
     fn what_is_on_its_way_is_not_requested_again() {

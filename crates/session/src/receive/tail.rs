@@ -235,7 +235,7 @@ mod tests {
     }
 
     /// Silence from 18 ms on, a round trip of 40 ms: what 2 ms a packet may have sent is requested from 30 ms on as long as it can be there
-    /// at 120 ms; a key frame once neither the answers came nor another would.
+    /// at 120 ms; a key frame 15 ms behind the last first request, or once the next picture is late by 10 ms too.
     #[test]
     fn the_end_of_a_picture_is_requested_and_then_a_key_frame() {
         let requests =
