@@ -82,3 +82,23 @@ fn silence_halves_the_rate_and_truth_restores_it() {
     let (share, _) = steady(run);
     assert!(share > 0.95, "{share}");
 }
+
+/// Half of the packets of one moment of the start are lost, which looks like an overflow, and 12 % of all others.
+#[test]
+fn a_start_that_the_channels_loss_cut_begins_again() {
+    let mut run = start(bottleneck());
+    run.path().channel = Box::new(|packet| {
+        let is_lost = if (40..100).contains(&packet) { packet % 2 == 0 } else { packet % 8 == 0 };
+        if is_lost { Channel::Lose } else { Channel::Deliver }
+    });
+    let mut phases = Vec::new();
+    for _ in 0..500 {
+        run.measure(TimeDelta::from_millis(10));
+        let phase = run.controller.phase();
+        if phases.last() != Some(&phase) {
+            phases.push(phase);
+        }
+    }
+    assert_eq!(phases, ["start", "delay", "start", "delay"]);
+    assert!(run.controller.target().rate > Bitrate::from_mbps(9));
+}

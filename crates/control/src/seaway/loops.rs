@@ -4,9 +4,10 @@ use super::competing::{Competing, Observed};
 use super::config::{
     EMPTY_GAIN, FALLEN, IDLE_GROWTH, LEAST_QUEUE_BOUND, LONGEST_STEP, OBSERVER_GAIN, SURPRISE,
 };
-use super::loss::Verdict;
+use super::loss::{LossTest, Verdict};
 use super::route;
 use super::scalable::Scalable;
+use super::start::Start;
 use super::{Mode, Seaway};
 use crate::controller::RateController;
 use crate::decision::{Decision, Gauge, LogsDecisions, Reason};
@@ -86,9 +87,11 @@ impl Seaway {
                 reason,
                 self.delay.arrival_rate(self.jitter.get()).map(|rate| rate / (1.0 - self.loss)),
             );
-        } else if losses.sent > 20.0 && losses.ratio() > 0.3 {
-            let reason = Reason::new("loss at the start", Gauge::new("loss", losses.ratio(), ""), 0.3);
-            let rate = self.arrived.rate(t, 0.1);
+        } else if Start::overflows(losses) {
+            let reason =
+                Reason::new("loss at the start", Gauge::new("loss", losses.ratio(), ""), Start::LOSS);
+            let rate = self.arrived.rate(t, 0.1).max(self.arrived.rate(t, 0.3));
+            self.cut.on_cut();
             self.leave_start(now, reason, Some(rate));
         } else if start.has_reached(self.capacity, packet) {
             self.leave_start(now, Reason::new("capacity of the packet trains", queue, threshold), None);
@@ -125,6 +128,7 @@ impl Seaway {
             let auc = Gauge::new("interleaving", self.competing.others.interleaving.auc, "");
             self.change(now, Reason::new("foreign packets between ours", auc, 0.68), |this| {
                 this.mode = Mode::Competing;
+                this.cut.explain();
                 this.competing.enter(&seen, this.config.packet);
                 this.loss_test.abandon();
             });
@@ -225,13 +229,22 @@ impl Seaway {
 
     pub(super) fn test_loss(&mut self, now: Timestamp, t: f64) {
         let verdict = self.loss_test.update(t, self.round_trip.smoothed, self.loss, &self.fates);
-        if let Some(Verdict::FollowsRate(less)) = verdict {
-            self.bound_queue(0.4);
-            let fell = Gauge::new("loss_reduction", less, "");
-            self.change(now, Reason::new("loss follows the rate", fell, 0.02), |this| {
-                this.capacity *= 0.85;
-                this.clip();
-            });
+        match verdict {
+            Some(Verdict::FollowsRate(less)) => {
+                self.bound_queue(0.4);
+                self.cut.explain();
+                let fell = Gauge::new("loss_reduction", less, "");
+                self.change(now, Reason::new("loss follows the rate", fell, 0.02), |this| {
+                    this.capacity *= 0.85;
+                    this.clip();
+                });
+            }
+            Some(Verdict::Channel) if self.cut.take_back() => {
+                let channel = Gauge::new("channel_loss", self.loss_test.channel, "");
+                let reason = Reason::new("the channel's loss cut the start", channel, LossTest::THRESHOLD);
+                self.change(now, reason, |this| this.mode = Mode::Start(Start::new()));
+            }
+            Some(Verdict::Channel) | None => {}
         }
     }
 

@@ -27,6 +27,11 @@ impl Losses {
     pub(super) fn ratio(self) -> f64 {
         if self.sent > 0.0 { (self.lost / self.sent).clamp(0.0, 1.0) } else { 0.0 }
     }
+
+    /// The standard error of the ratio where losses are independent.
+    pub(super) fn deviation(self) -> f64 {
+        (self.ratio() * (1.0 - self.ratio()) / self.sent.max(1.0)).sqrt()
+    }
 }
 
 impl Fates {
@@ -290,7 +295,7 @@ impl LossTest {
     const SHORTEST_PAUSE: f64 = 2.0;
     const LONGEST_PAUSE: f64 = 30.0;
     /// More loss is tested.
-    const THRESHOLD: f64 = 0.015;
+    pub(super) const THRESHOLD: f64 = 0.015;
     /// Time constant by which a slow change of the channel's loss is followed.
     const FOLLOWS: f64 = 20.0;
 

@@ -46,7 +46,7 @@ use rate::RateBins;
 use route::RouteTest;
 use scalable::Scalable;
 use seaway_units::{Bitrate, DataSize, Ecn, Probability, RateRange, RemoteTimestamp, TimeDelta, Timestamp};
-use start::Start;
+use start::{Cut, Start};
 
 /// The sending half of `seaway`.
 #[derive(Debug, Clone)]
@@ -73,6 +73,8 @@ pub struct Seaway {
     /// The share of packets 0.4 to 6 s old that were lost.
     loss: f64,
     loss_test: LossTest,
+    /// Losses that cut the start short.
+    cut: Cut,
     /// Whether the longest delays come with losses.
     overflow: Overflow,
     /// A bound on the target queue that overflows taught.
@@ -145,6 +147,7 @@ impl Seaway {
             fates: Fates::new(),
             loss: 0.0,
             loss_test: LossTest::new(),
+            cut: Cut::None,
             overflow: Overflow::new(),
             queue_bound: f64::INFINITY,
             bound_before: f64::INFINITY,
