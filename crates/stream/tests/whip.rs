@@ -24,7 +24,8 @@ fn publish(server: &MediaServerStub) -> Result<Sender, Error> {
 
 fn publish_pictures(server: &MediaServerStub, pictures: &str) -> Result<Sender, Error> {
     let url = format!("whip+http://{}/live?stream=1", server.address).parse().unwrap();
-    let server = MediaServer { url, token: Some("secret".into()), authorities: None, stun: None };
+    let server =
+        MediaServer { url, token: Some("secret".into()), authorities: None, stun: None, relays: vec![] };
     let sound = seaway_media::audio::open(pictures).unwrap();
     let builder = Sender::to_server(server)?.limits(LIMITS).sound(sound);
     builder.pictures(open(pictures).unwrap(), true).start()
@@ -188,8 +189,13 @@ fn the_end_of_the_server_is_reported() {
 
 #[test]
 fn plain_http_and_other_media_are_refused() {
-    let server =
-        |url: &str| MediaServer { url: url.parse().unwrap(), token: None, authorities: None, stun: None };
+    let server = |url: &str| MediaServer {
+        url: url.parse().unwrap(),
+        token: None,
+        authorities: None,
+        stun: None,
+        relays: vec![],
+    };
     let to = |url| Sender::to_server(server(url)).unwrap();
     assert!(matches!(to("whip+http://192.0.2.7/live").start(), Err(Error::PlainHttp(_))));
     let several = to("whip+http://127.0.0.1:9/live").control("multfrc".parse().unwrap()).start();

@@ -98,7 +98,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
         Source::Server(url) => {
             options.keys.of_server()?;
-            let server = arguments.server.server(url, options.network.stun());
+            let server = arguments.server.server(url, options)?;
             (Receiver::of_server(server)?.insecure(options.keys.insecure), false, None)
         }
     };

@@ -360,9 +360,8 @@ impl Plan {
             }
             Destination::Server(url) => {
                 keys.of_server()?;
-                let builder =
-                    Sender::to_server(arguments.server.server(url, arguments.options.network.stun()))?
-                        .insecure(keys.insecure);
+                let server = arguments.server.server(url, &arguments.options)?;
+                let builder = Sender::to_server(server)?.insecure(keys.insecure);
                 let mtu = arguments.options.network.mtu_to(builder.destination())?;
                 return Ok(Addressed { builder, is_keyed: true, to: None, mtu });
             }

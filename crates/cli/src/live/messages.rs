@@ -26,6 +26,7 @@ pub(super) fn of_sender(time: f64, event: &SendEvent, via: &[Via]) -> Option<Liv
         SendEvent::Session(SenderEvent::PeerLeft { .. }) => of("peer", "receiver left".into()),
         SendEvent::Connected(_) => of("peer", "receiver has the key".into()),
         SendEvent::Server(state) => of("peer", super::server::state_name(*state)),
+        SendEvent::TurnFailed(failure) => of("peer", failure.to_string()),
         SendEvent::OtherKey => of("peer", "receiver has another key".into()),
         SendEvent::Called(from) => of("peer", format!("{from} receives")),
         SendEvent::CallerRefused(from) => of("peer", format!("{from} has another key")),
@@ -87,6 +88,7 @@ pub(super) fn of_receiver(time: f64, event: &ReceiveEvent) -> Option<Live> {
         ReceiveEvent::NotUnderstood(found) => of("receiver", without_h264(found)),
         ReceiveEvent::NotDecoded(codec) => of("receiver", format!("there is no decoder for {codec}")),
         ReceiveEvent::SoundFailed(error) => of("receiver", format!("the sound is left out: {error}")),
+        ReceiveEvent::TurnFailed(failure) => of("receiver", failure.to_string()),
         ReceiveEvent::Server(state) => of("receiver", super::server::state_name(*state)),
         ReceiveEvent::Session(ReceiverEvent::FramesLost { frames, .. }) => {
             of("receiver", format!("frames lost: {frames}"))

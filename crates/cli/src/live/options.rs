@@ -6,6 +6,7 @@ use super::qlog::{self, SessionLog};
 use super::reporter::{Reporter, Stats};
 use crate::failure::Failure;
 use crate::web::{Hello, WebOptions};
+use seaway_net::webrtc::IceServer;
 use seaway_report::qlog::End;
 use seaway_units::TimeDelta;
 use std::net::SocketAddr;
@@ -67,6 +68,11 @@ impl LiveOptions {
         let reporter = Reporter::new().with_stats(self.stats).with_log(log);
         let reporter = reporter.with_page(self.web, &self.web_options, self.network.stun(), hello)?;
         Ok(reporter.with_metrics(self.metrics, &self.web_options)?.with_status_line())
+    }
+
+    /// Those of --ice-server.
+    pub(crate) fn ice_servers(&self) -> Result<Vec<IceServer>, Failure> {
+        self.web_options.ice_servers().map_err(|why| Failure::input(&why))
     }
 
     /// True if something shows the session while it runs.

@@ -1,8 +1,9 @@
 //! Media servers: their address among the destinations of `send` and the sources of `recv`, their options, and what is said of them.
 
+use super::options::LiveOptions;
 use super::transport_output::TransportUrl;
 use crate::failure::{Failure, note};
-use seaway_net::webrtc::{ServerProtocol, ServerState, ServerUrl, StunServer};
+use seaway_net::webrtc::{IceServer, ServerProtocol, ServerState, ServerUrl};
 use seaway_session::SessionUrl;
 use seaway_stream::MediaServer;
 use std::fmt;
@@ -123,7 +124,10 @@ pub(crate) struct ServerOptions {
 
 impl ServerOptions {
     /// The server at `url`.
-    pub(crate) fn server(&self, url: &ServerUrl, stun: Option<StunServer>) -> MediaServer {
+    ///
+    /// # Errors
+    /// A server of ICE is none.
+    pub(crate) fn server(&self, url: &ServerUrl, options: &LiveOptions) -> Result<MediaServer, Failure> {
         if self.token.is_some() {
             note(&format!(
                 "every user of this host sees the token in the list of processes; {VARIABLE} hides it"
@@ -131,7 +135,11 @@ impl ServerOptions {
         }
         let of_environment = || std::env::var(VARIABLE).ok().filter(|token| !token.is_empty());
         let token = self.token.clone().or_else(of_environment);
-        MediaServer { url: url.clone(), token, authorities: self.ca.clone(), stun }
+        let (stun, relays) = (options.network.stun(), options.ice_servers()?);
+        if relays.iter().any(IceServer::is_turn) && !relays.iter().any(IceServer::is_relay) {
+            note("no TURN server of --ice-server is one over UDP: none relays the media of this end");
+        }
+        Ok(MediaServer { url: url.clone(), token, authorities: self.ca.clone(), stun, relays })
     }
 
     /// Refuses the options where no media server is the destination.

@@ -156,6 +156,7 @@ impl Session {
                 self.key_log.as_mut().map_or(Ok(()), |log| log.add(&keys, true))?;
             }
             SendEvent::Server(state) => self.on_server(state)?,
+            SendEvent::TurnFailed(failure) => note(&failure.to_string()),
             SendEvent::NotDeleted(error) if self.connected => {
                 note(&format!("the media server did not take the end of the session: {error}"));
             }
@@ -228,6 +229,7 @@ impl Session {
                 (self.connected, self.source_ended) = (false, true);
             }
             ReceiveEvent::Server(state) => self.on_server(state)?,
+            ReceiveEvent::TurnFailed(failure) => note(&failure.to_string()),
             ReceiveEvent::NotDeleted(error) if self.connected => {
                 note(&format!("the media server did not take the end of the session: {error}"));
             }

@@ -1,15 +1,10 @@
 //! Servers of ICE that the page names to its viewers (RFC 9725 section 4.6): STUN, and TURN with its credentials.
 
 use axum::http::{HeaderMap, HeaderValue, header};
-use seaway_net::webrtc::StunServer;
+use seaway_net::webrtc::IceServer;
 use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
-
-/// More would make each viewer wait for answers of servers that it does not need.
-const MOST: usize = 8;
-/// Octets of a name or a password. A USERNAME of STUN has less than 509 (RFC 8489 section 14.3).
-const LONGEST: usize = 508;
 
 /// A value of `--ice-server` as it was given. It may hold a password, so that it is not parsed where errors repeat it.
 #[derive(Clone)]
@@ -34,16 +29,8 @@ impl fmt::Debug for Given {
 pub(super) struct IceServers(Vec<HeaderValue>);
 
 impl IceServers {
-    /// # Errors
-    /// There are too many, or one is no server of ICE. The reason has no part of what was given.
-    pub(super) fn new(given: &[Given]) -> Result<Self, String> {
-        if given.len() > MOST {
-            return Err(format!("--ice-server: at most {MOST} are of use"));
-        }
-        let links = given.iter().enumerate().map(|(index, Given(text))| {
-            link(text).map_err(|why| format!("--ice-server, number {}: {why}", index + 1))
-        });
-        links.collect::<Result<_, _>>().map(Self)
+    pub(super) fn new(servers: &[IceServer]) -> Self {
+        Self(servers.iter().filter_map(|server| link(&server.link())).collect())
     }
 
     /// Adds them to an answer.
@@ -54,63 +41,24 @@ impl IceServers {
     }
 }
 
-/// The value of a header (RFC 8288) that names the server `text`: `stun:HOST:PORT` or `turn:USER:PASSWORD@HOST:PORT?transport=udp`.
-fn link(text: &str) -> Result<HeaderValue, &'static str> {
-    const EXPECTED: &str = "expected stun:HOST:PORT, or turn: or turns:USER:PASSWORD@HOST:PORT, then ?transport=udp or ?transport=tcp \
-                            where it is to be one of them; other signs than letters and digits in names and passwords as %XX";
-    let (scheme, rest) = text.split_once(':').ok_or(EXPECTED)?;
-    let rest = rest.strip_prefix("//").unwrap_or(rest);
-    let (rest, query) = rest.split_once('?').map_or((rest, None), |(rest, query)| (rest, Some(query)));
-    let (user, host) = rest.rsplit_once('@').map_or((None, rest), |(user, host)| (Some(user), host));
-    let is_bare_ipv6 = host.matches(':').count() > 1 && !host.starts_with('[');
-    if is_bare_ipv6 || host.starts_with("stun:") || host.parse::<StunServer>().is_err() {
-        return Err(EXPECTED);
+/// The servers that were given.
+///
+/// # Errors
+/// There are too many, or one is no server of ICE. The reason has no part of what was given.
+pub(super) fn servers(given: &[Given]) -> Result<Vec<IceServer>, String> {
+    if given.len() > IceServer::MOST {
+        return Err(format!("--ice-server: at most {} are of use", IceServer::MOST));
     }
-    let mut value = match (scheme, query) {
-        ("stun", None) | ("turn" | "turns", None) => format!("<{scheme}:{host}>; rel=\"ice-server\""),
-        ("turn" | "turns", Some("transport=udp" | "transport=tcp")) => {
-            format!("<{scheme}:{host}?{}>; rel=\"ice-server\"", query.unwrap_or_default())
-        }
-        _ => return Err(EXPECTED),
-    };
-    match (scheme, user) {
-        ("stun", None) => {}
-        ("turn" | "turns", Some(user)) => {
-            let (name, password) = user.split_once(':').ok_or(EXPECTED)?;
-            let (name, password) = (quoted(name).ok_or(EXPECTED)?, quoted(password).ok_or(EXPECTED)?);
-            value += &format!("; username={name}; credential={password}; credential-type=\"password\"");
-        }
-        _ => return Err(EXPECTED),
-    }
-    let mut value = HeaderValue::from_str(&value).map_err(|_| EXPECTED)?;
-    value.set_sensitive(true);
-    Ok(value)
+    let servers = given.iter().enumerate().map(|(index, Given(text))| {
+        text.parse().map_err(|why| format!("--ice-server, number {}: {why}", index + 1))
+    });
+    servers.collect()
 }
 
-/// A part of a URL as a quoted string (RFC 9110 section 5.6.4): printable ASCII.
-fn quoted(part: &str) -> Option<String> {
-    let mut text = String::from("\"");
-    let mut octets = part.bytes();
-    let mut count = 0;
-    while let Some(octet) = octets.next() {
-        let octet = match octet {
-            b'%' => {
-                let mut digit = || char::from(octets.next()?).to_digit(16);
-                u8::try_from(digit()? * 16 + digit()?).ok()?
-            }
-            _ => octet,
-        };
-        if !(b' '..=b'~').contains(&octet) {
-            return None;
-        }
-        if matches!(octet, b'"' | b'\\') {
-            text.push('\\');
-        }
-        text.push(char::from(octet));
-        count += 1;
-    }
-    text.push('"');
-    (1..=LONGEST).contains(&count).then_some(text)
+fn link(text: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(text).ok()?;
+    value.set_sensitive(true);
+    Some(value)
 }
 
 #[cfg(test)]
@@ -118,7 +66,8 @@ mod tests {
     use super::*;
 
     fn named(text: &str) -> Option<String> {
-        link(text).ok().map(|value| value.to_str().unwrap().to_owned())
+        let server: IceServer = text.parse().ok()?;
+        link(&server.link()).map(|value| value.to_str().unwrap().to_owned())
     }
 
     #[test]
@@ -157,10 +106,10 @@ mod tests {
         ] {
             assert_eq!(named(text), None, "{text}");
         }
-        assert_eq!(named(&format!("turn:a:{}@h", "b".repeat(LONGEST + 1))), None);
-        let why = IceServers::new(&[Given("turn:me:hidden".into())]).err().unwrap();
+        assert_eq!(named(&format!("turn:a:{}@h", "b".repeat(509))), None);
+        let why = servers(&[Given("turn:me:hidden".into())]).unwrap_err();
         assert!(why.contains("number 1") && !why.contains("hidden"), "{why}");
         assert!(!format!("{:?}", Given("turn:me:hidden@h".into())).contains("hidden"));
-        assert!(IceServers::new(&vec![Given("stun:h".into()); MOST + 1]).is_err());
+        assert!(servers(&vec![Given("stun:h".into()); IceServer::MOST + 1]).is_err());
     }
 }

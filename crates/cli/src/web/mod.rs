@@ -20,6 +20,7 @@ pub(crate) use tls::WebOptions;
 use access::{Access, Token, guard};
 use axum::Router;
 use axum::middleware::from_fn_with_state;
+use ice::IceServers;
 use live::Hub;
 use seaway_net::reachable_address;
 use seaway_net::webrtc::{Broadcast, StunServer};
@@ -58,7 +59,9 @@ impl Page {
     ) -> io::Result<Self> {
         let broadcast = Broadcast::behind(hello.pictures.clone(), stun);
         let hub = Arc::new(Hub::new(hello));
-        let router = serve::router(hub.clone(), broadcast.clone(), options.ice_servers()?);
+        let servers =
+            options.ice_servers().map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
+        let router = serve::router(hub.clone(), broadcast.clone(), IceServers::new(&servers));
         let served = spawn_server("page", listen, options, "", router)?;
         Ok(Self { served, hub, broadcast })
     }

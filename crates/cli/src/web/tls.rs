@@ -1,9 +1,10 @@
 //! TLS for the page and the metrics: with a certificate of the user's, or with one made for this run.
 
-use super::ice::{Given, IceServers};
+use super::ice::{self, Given};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
 use ring::digest::{SHA256, digest};
 use seaway_net::reachable_address;
+use seaway_net::webrtc::IceServer;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -34,7 +35,8 @@ pub(crate) struct WebOptions {
     #[arg(long, conflicts_with = "web_cert")]
     web_insecure: bool,
     /// Name this STUN or TURN server to the viewers of the page, as stun:HOST:PORT or turn:USER:PASSWORD@HOST:PORT?transport=udp, also
-    /// with turns and tcp. May be given several times. The variable SEAWAY_ICE_SERVER hides the password from the list of processes
+    /// with turns and tcp. With a media server, TURN over UDP relays this end's media where no other way leads there. May be given several
+    /// times. The variable SEAWAY_ICE_SERVER hides the password from the list of processes
     #[arg(long, value_name = "SERVER")]
     ice_server: Vec<Given>,
 }
@@ -50,12 +52,12 @@ pub(super) enum Transport {
 }
 
 impl WebOptions {
-    /// Those that the page names to its viewers.
+    /// Those that the page names to its viewers, and that relay media to a media server.
     ///
     /// # Errors
-    /// One is none.
-    pub(super) fn ice_servers(&self) -> io::Result<IceServers> {
-        IceServers::new(&self.ice_server).map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))
+    /// One is none. The reason has no part of what was given.
+    pub(crate) fn ice_servers(&self) -> Result<Vec<IceServer>, String> {
+        ice::servers(&self.ice_server)
     }
 
     /// For a server at `listen`, and a message for the user about it. Other hosts get TLS unless plain HTTP is chosen.

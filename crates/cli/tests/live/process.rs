@@ -82,14 +82,14 @@ impl Live {
         }
     }
 
-    /// Waits for a line of standard output that begins so.
-    pub(crate) fn wait_for_output(&mut self, begin: &str) {
+    /// Waits for a line of standard output that has this.
+    pub(crate) fn wait_for_output(&mut self, what: &str) {
         while let Some(line) = self.line() {
-            if line.starts_with(begin) {
+            if line.contains(what) {
                 return;
             }
         }
-        panic!("{begin} never came: {}", self.notes);
+        panic!("{what} never came: {}", self.notes);
     }
 
     /// The next of its JSON lines that `wanted` takes.

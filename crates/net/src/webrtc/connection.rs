@@ -1,7 +1,8 @@
 //! A connection to a media server: ICE, DTLS and SRTP, whichever way the media goes.
 
 use super::inbox::{Inbox, InboxInterceptor};
-use super::peer::add_candidate;
+use super::peer::{add_candidate, add_relay_candidate};
+use super::turn::{Relays, TurnFailure};
 use crate::clock::Clock;
 use bytes::{Bytes, BytesMut};
 use rtc::interceptor::{Registry, Slot};
@@ -72,7 +73,8 @@ pub(super) struct Connection {
     local: SocketAddr,
     peer: RTCPeerConnection,
     inbox: Inbox,
-    outgoing: VecDeque<TaggedBytesMut>,
+    relays: Relays,
+    outgoing: VecDeque<(SocketAddr, BytesMut)>,
     state: ServerState,
     connect_by: Timestamp,
     deadline: Timestamp,
@@ -108,18 +110,49 @@ impl Connection {
         let offer = peer.create_offer(None)?;
         peer.set_local_description(clock.instant(now), offer)?;
         add_candidate(&mut peer, local)?;
-        let offer = peer.local_description().map(|description| description.sdp).unwrap_or_default();
         let connection = Self {
             clock,
             local,
             peer,
             inbox,
+            relays: Relays::new(local),
             outgoing: VecDeque::new(),
             state: ServerState::Connecting,
             connect_by: now + CONNECT_WITHIN,
             deadline: now,
         };
+        let offer = connection.offer();
         Ok((connection, offer, tracks))
+    }
+
+    /// The offer, with the candidates so far.
+    pub(super) fn offer(&self) -> String {
+        self.peer.local_description().map(|description| description.sdp).unwrap_or_default()
+    }
+
+    /// Changes what relays there are.
+    pub(super) fn with_relays<T>(&mut self, now: Timestamp, change: impl FnOnce(&mut Relays) -> T) -> T {
+        let result = change(&mut self.relays);
+        self.settle(now);
+        result
+    }
+
+    /// Whether a TURN server has not answered yet.
+    pub(super) fn is_gathering(&self) -> bool {
+        self.relays.are_asked()
+    }
+
+    pub(super) const fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    pub(super) const fn local(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// The next TURN server that gives no relay.
+    pub(super) fn poll_failure(&mut self) -> Option<TurnFailure> {
+        self.relays.poll_failure()
     }
 
     /// Takes a checked answer.
@@ -144,17 +177,26 @@ impl Connection {
     }
 
     pub(super) fn handle_datagram(&mut self, now: Timestamp, from: SocketAddr, datagram: &[u8]) {
+        if self.relays.handle_datagram(self.clock.instant(now), from, datagram) {
+            while let Some((relay, peer, data)) = self.relays.poll_arrived() {
+                self.read(now, relay, peer, data);
+            }
+        } else {
+            self.read(now, self.local, from, BytesMut::from(datagram));
+        }
+        self.settle(now);
+    }
+
+    /// A datagram came to our address `local`, which may be that of a relay.
+    fn read(&mut self, now: Timestamp, local: SocketAddr, from: SocketAddr, message: BytesMut) {
         let transport = TransportContext {
-            local_addr: self.local,
+            local_addr: local,
             peer_addr: from,
             ecn: None,
             transport_protocol: TransportProtocol::UDP,
         };
-        let now_there = self.clock.instant(now);
-        let message = TaggedBytesMut { now: now_there, transport, message: BytesMut::from(datagram) };
         // What the library refuses is not from our server, or of no use.
-        let _ = self.peer.handle_read(message);
-        self.settle(now);
+        let _ = self.peer.handle_read(TaggedBytesMut { now: self.clock.instant(now), transport, message });
     }
 
     /// Authentic packets wait.
@@ -173,6 +215,7 @@ impl Connection {
         }
         // It fails where the connection is closed already.
         let _ = self.peer.handle_timeout(self.clock.instant(now));
+        self.relays.handle_timeout(self.clock.instant(now));
         if self.state == ServerState::Connecting && self.connect_by <= now {
             self.end(ServerEnd::NotConnected);
         }
@@ -186,10 +229,10 @@ impl Connection {
 
     /// The next datagram, written to `buffer`, and where it goes.
     pub(super) fn poll_datagram(&mut self, buffer: &mut Vec<u8>) -> Option<SocketAddr> {
-        let datagram = self.outgoing.pop_front()?;
+        let (to, datagram) = self.outgoing.pop_front()?;
         buffer.clear();
-        buffer.extend_from_slice(&datagram.message);
-        Some(datagram.transport.peer_addr)
+        buffer.extend_from_slice(&datagram);
+        Some(to)
     }
 
     /// Protects a message; writes the next datagram that leaves to `buffer`, which may be an older one, and gives where it goes.
@@ -200,13 +243,15 @@ impl Connection {
         buffer: &mut Vec<u8>,
     ) -> Option<SocketAddr> {
         self.peer.handle_write(TaggedRTCMessage { now: self.clock.instant(now), message }).ok()?;
-        self.take_datagrams();
+        self.take_datagrams(now);
         self.poll_datagram(buffer)
     }
 
-    /// Says goodbye to the server; the datagrams are next in `poll_datagram`.
+    /// Says goodbye to the server, and gives relays back; the datagrams are next in `poll_datagram`.
     pub(super) fn close(&mut self, now: Timestamp) {
         let _ = self.peer.close();
+        self.settle(now);
+        self.relays.close(self.clock.instant(now));
         self.settle(now);
     }
 
@@ -219,7 +264,11 @@ impl Connection {
 
     /// Takes what the library gives, and notes when it has to be called again.
     fn settle(&mut self, now: Timestamp) {
-        self.take_datagrams();
+        while let Some(address) = self.relays.poll_candidate() {
+            // It fails where the connection is closed already.
+            let _ = add_relay_candidate(&mut self.peer, address);
+        }
+        self.take_datagrams(now);
         while let Some(event) = self.peer.poll_event() {
             if let RTCPeerConnectionEvent::OnConnectionStateChangeEvent(state) = event {
                 self.follow(state);
@@ -227,16 +276,23 @@ impl Connection {
         }
         // What came is in the inbox.
         while self.peer.poll_read().is_some() {}
-        self.take_datagrams();
-        let due = self.peer.poll_timeout().map(|due| self.clock.timestamp(due));
+        self.take_datagrams(now);
+        let due = self.peer.poll_timeout().into_iter().chain(self.relays.poll_timeout()).min();
+        let due = due.map(|due| self.clock.timestamp(due));
         let latest = now + IDLE;
         self.deadline = due.map_or(latest, |due| due.max(now + SHORTEST_WAIT).min(latest));
     }
 
-    fn take_datagrams(&mut self) {
-        while let Some(datagram) = self.peer.poll_write() {
-            self.outgoing.push_back(datagram);
+    /// What leaves from a relay's address goes to its server.
+    fn take_datagrams(&mut self, now: Timestamp) {
+        while let Some(TaggedBytesMut { transport, message, .. }) = self.peer.poll_write() {
+            let TransportContext { local_addr: from, peer_addr: to, .. } = transport;
+            if !self.relays.send(self.clock.instant(now), from, to, &message) {
+                self.outgoing.push_back((to, message));
+            }
+            self.outgoing.extend(std::iter::from_fn(|| self.relays.poll_datagram()));
         }
+        self.outgoing.extend(std::iter::from_fn(|| self.relays.poll_datagram()));
     }
 
     fn follow(&mut self, state: RTCPeerConnectionState) {

@@ -9,6 +9,8 @@ mod codecs;
 mod connection;
 mod estimator;
 mod filler;
+mod gather;
+mod ice_server;
 mod inbox;
 mod peer;
 mod publisher;
@@ -18,6 +20,7 @@ mod sound_track;
 mod stun;
 mod subscriber;
 mod track;
+mod turn;
 mod viewer;
 mod whip;
 
@@ -35,10 +38,12 @@ use tokio::sync::mpsc;
 
 pub use connection::{ServerEnd, ServerState};
 pub use estimator::{Estimate, Estimator, EstimatorError, Rates};
+pub use ice_server::IceServer;
 pub use publisher::{Accepted, Publisher, SoundNumbers, StreamNumbers};
 pub use slots::SlotId;
 pub use stun::{StunServer, reflexive_address, with_reflexive_candidate};
 pub use subscriber::Subscriber;
+pub use turn::TurnFailure;
 pub use whip::{ServerProtocol, ServerSession, ServerUrl, WhipClient, WhipError, WhipResource};
 
 /// A coded picture in Annex B form.

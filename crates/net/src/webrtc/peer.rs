@@ -12,7 +12,9 @@ use rtc::peer_connection::configuration::interceptor_registry::{
 };
 use rtc::peer_connection::configuration::media_engine::{MIME_TYPE_H264, MIME_TYPE_OPUS, MediaEngine};
 use rtc::peer_connection::sdp::RTCSessionDescription;
-use rtc::peer_connection::transport::{CandidateConfig, CandidateHostConfig, RTCIceCandidate};
+use rtc::peer_connection::transport::{
+    CandidateConfig, CandidateHostConfig, CandidateRelayConfig, RTCIceCandidate,
+};
 use rtc::peer_connection::{RTCPeerConnection, RTCPeerConnectionBuilder};
 use rtc::rtp_transceiver::RTCRtpSenderId;
 use rtc::rtp_transceiver::rtp_sender::{
@@ -165,13 +167,30 @@ pub(super) fn add_candidate(
     peer: &mut RTCPeerConnection,
     local: SocketAddr,
 ) -> rtc::shared::error::Result<()> {
-    let base_config = CandidateConfig {
+    let config = CandidateHostConfig { base_config: base_config(local), ..Default::default() };
+    peer.add_local_candidate(RTCIceCandidate::from(&config.new_candidate_host()?).to_json()?)
+}
+
+/// Says that the connection can be reached at the relay at `address`. By which address the server knows us is of no use to others
+/// (RFC 8839 section 5.1).
+pub(super) fn add_relay_candidate(
+    peer: &mut RTCPeerConnection,
+    address: SocketAddr,
+) -> rtc::shared::error::Result<()> {
+    let rel_addr = match address {
+        SocketAddr::V4(_) => "0.0.0.0".to_owned(),
+        SocketAddr::V6(_) => "::".to_owned(),
+    };
+    let config = CandidateRelayConfig { base_config: base_config(address), rel_addr, ..Default::default() };
+    peer.add_local_candidate(RTCIceCandidate::from(&config.new_candidate_relay()?).to_json()?)
+}
+
+fn base_config(address: SocketAddr) -> CandidateConfig {
+    CandidateConfig {
         network: "udp".to_owned(),
-        address: local.ip().to_string(),
-        port: local.port(),
+        address: address.ip().to_string(),
+        port: address.port(),
         component: 1,
         ..Default::default()
-    };
-    let candidate = CandidateHostConfig { base_config, ..Default::default() }.new_candidate_host()?;
-    peer.add_local_candidate(RTCIceCandidate::from(&candidate).to_json()?)
+    }
 }

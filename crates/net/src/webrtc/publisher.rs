@@ -7,8 +7,12 @@ use super::answer;
 use super::codecs::{audio, media_engine, video};
 use super::connection::{Connection, ServerState, control_message};
 use super::filler::Filler;
+use super::gather;
+use super::ice_server::IceServer;
 use super::inbox::InboxInterceptor;
+use super::turn::TurnFailure;
 use crate::clock::Clock;
+use crate::socket::Socket;
 use bytes::{Bytes, BytesMut};
 use rtc::media_stream::MediaStreamTrack;
 use rtc::peer_connection::RTCPeerConnection;
@@ -119,6 +123,21 @@ impl Publisher {
         let (connection, offer, (sender, sound)) = made.map_err(|error| format!("no offer: {error}"))?;
         let filler = Filler::default();
         Ok((Self { connection, numbers, sender, sound, accepted: None, filler }, offer))
+    }
+
+    /// Asks those of `servers` that relay by UDP for a relay, which is a candidate once it is there. Blocks for two seconds at most.
+    pub fn ask_relays(&mut self, servers: &[IceServer]) {
+        gather::ask(&mut self.connection, servers);
+    }
+
+    /// Waits for the relays; gives the offer with them. Blocks for four seconds at most. `socket` is in no other use yet.
+    pub fn gather(&mut self, socket: &mut Socket) -> String {
+        gather::gather(&mut self.connection, socket)
+    }
+
+    /// The next TURN server that gives no relay, or none any more.
+    pub fn poll_failure(&mut self) -> Option<TurnFailure> {
+        self.connection.poll_failure()
     }
 
     /// Takes the server's answer (SDP) to the offer and begins to connect. From now on only a server with the certificate of the

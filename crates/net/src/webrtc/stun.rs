@@ -197,7 +197,7 @@ pub fn with_reflexive_candidate(description: &str, local: SocketAddr, mapped: So
     for line in description.lines().map(str::trim_end) {
         text.push_str(line);
         text.push_str("\r\n");
-        if line.starts_with("a=candidate:") && mapped != local {
+        if line.starts_with("a=candidate:") && line.ends_with(" typ host") && mapped != local {
             text.push_str(&candidate);
         }
     }

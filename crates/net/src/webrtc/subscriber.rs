@@ -5,8 +5,12 @@
 use super::answer;
 use super::codecs::media_engine;
 use super::connection::{Connection, ServerState, control_message};
+use super::gather;
+use super::ice_server::IceServer;
 use super::inbox::InboxInterceptor;
+use super::turn::TurnFailure;
 use crate::clock::Clock;
+use crate::socket::Socket;
 use bytes::Bytes;
 use rtc::peer_connection::RTCPeerConnection;
 use rtc::peer_connection::transport::RTCDtlsTransportState;
@@ -57,6 +61,21 @@ impl Subscriber {
             .and_then(|media| Connection::new(clock, local, media, InboxInterceptor::of_all(), add_tracks));
         let (connection, offer, video) = made.map_err(|error| format!("no offer: {error}"))?;
         Ok((Self { connection, video, server: None }, offer))
+    }
+
+    /// Asks those of `servers` that relay by UDP for a relay, which is a candidate once it is there. Blocks for two seconds at most.
+    pub fn ask_relays(&mut self, servers: &[IceServer]) {
+        gather::ask(&mut self.connection, servers);
+    }
+
+    /// Waits for the relays; gives the offer with them. Blocks for four seconds at most. `socket` is in no other use yet.
+    pub fn gather(&mut self, socket: &mut Socket) -> String {
+        gather::gather(&mut self.connection, socket)
+    }
+
+    /// The next TURN server that gives no relay, or none any more.
+    pub fn poll_failure(&mut self) -> Option<TurnFailure> {
+        self.connection.poll_failure()
     }
 
     /// Takes the server's answer (SDP) to the offer and begins to connect; gives what of it counts. From now on only a server with

@@ -1,6 +1,7 @@
 //! WHIP (RFC 9725) and WHEP (draft-ietf-wish-whep): a session with a media server is made and ended by HTTP.
 
 use super::answer;
+use super::ice_server::{self, IceServer};
 use rustls::crypto::ring::default_provider;
 use std::fmt;
 use std::io;
@@ -174,6 +175,8 @@ pub struct WhipClient {
 pub struct ServerSession {
     /// The answer (SDP) to our offer.
     pub answer: String,
+    /// The servers of ICE that it names (RFC 9725 section 4.6).
+    pub ice_servers: Vec<IceServer>,
     /// Ends the session.
     pub resource: WhipResource,
 }
@@ -227,7 +230,8 @@ impl WhipClient {
             match response.status().as_u16() {
                 200 | 201 => {
                     let resource = self.resource(&url, &response);
-                    return Ok(ServerSession { answer: read_answer(&mut response)?, resource });
+                    let ice_servers = ice_servers(&response);
+                    return Ok(ServerSession { answer: read_answer(&mut response)?, ice_servers, resource });
                 }
                 307 | 308 => url = redirection(&url, &response)?,
                 status => return Err(WhipError::Refused { status, reason: reason(&mut response) }),
@@ -319,6 +323,12 @@ fn reason(response: &mut Response<ureq::Body>) -> String {
 /// What a terminal shows as it is.
 fn plain(text: &str) -> String {
     text.trim().chars().filter(|letter| !letter.is_control()).take(LONGEST_REASON).collect()
+}
+
+/// Those that the answer's `Link` headers name; what is none of our kind is passed over.
+fn ice_servers<T>(response: &Response<T>) -> Vec<IceServer> {
+    let links = response.headers().get_all(header::LINK);
+    ice_server::of_links(links.iter().filter_map(|link| link.to_str().ok()))
 }
 
 fn location<T>(asked: &Url, response: &Response<T>) -> Option<Url> {

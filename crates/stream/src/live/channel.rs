@@ -1,6 +1,6 @@
 //! What is between a sender's session and its socket.
 
-use seaway_net::webrtc::{Publisher, ServerState};
+use seaway_net::webrtc::{Publisher, ServerState, TurnFailure};
 use seaway_protect::channel::{Received, SenderChannel};
 use seaway_protect::{Error, SrtpKeys};
 use seaway_units::Timestamp;
@@ -52,6 +52,14 @@ impl Channel {
         match self {
             Self::Receiver(_) => None,
             Self::Server(publisher) => Some(publisher.state()),
+        }
+    }
+
+    /// The next TURN server that gives no relay to a media server.
+    pub(super) fn poll_turn_failure(&mut self) -> Option<TurnFailure> {
+        match self {
+            Self::Receiver(_) => None,
+            Self::Server(publisher) => publisher.poll_failure(),
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::Error;
 use seaway_control::{ControlSpec, SpecError};
 use seaway_media::VideoCodec;
-use seaway_net::webrtc::{ServerState, WhipError};
+use seaway_net::webrtc::{ServerState, TurnFailure, WhipError};
 use seaway_protect::SrtpKeys;
 use seaway_session::{Breach, ReceiverEvent, SenderEvent};
 use seaway_units::{Bitrate, TimeDelta};
@@ -33,6 +33,8 @@ pub enum SendEvent {
     CircuitBroken(Breach),
     /// The connection to a media server changed.
     Server(ServerState),
+    /// A TURN server gives no relay to the media server, or none any more. The session goes on without it.
+    TurnFailed(TurnFailure),
     /// The media server did not take the end of the session.
     NotDeleted(WhipError),
     /// The program that carries a transport stream has ended, with this message.
@@ -63,6 +65,8 @@ pub enum ReceiveEvent {
     Connected(Box<SrtpKeys>),
     /// The connection to the media server changed.
     Server(ServerState),
+    /// A TURN server gives no relay to the media server, or none any more. The session goes on without it.
+    TurnFailed(TurnFailure),
     /// The media server did not take the end of the session.
     NotDeleted(WhipError),
     /// An end with another key wants to send. Reported once for a receiver; the others are counted.

@@ -341,8 +341,13 @@ impl ReceiverMachine {
         self.follow_server(now);
     }
 
-    /// A change of the connection to a media server is reported.
+    /// A change of the connection to a media server is reported, and TURN servers that give no relay to it.
     fn follow_server(&mut self, now: Timestamp) {
+        while let Access::Server(subscriber, _) = &mut self.access
+            && let Some(failure) = subscriber.poll_failure()
+        {
+            self.update(ReceiverUpdate::Keys(now, ReceiveEvent::TurnFailed(failure)));
+        }
         if let Access::Server(subscriber, known) = &mut self.access
             && subscriber.state() != *known
         {

@@ -256,6 +256,9 @@ impl SenderMachine {
 
     /// The session goes on where the channel has become ready, and its receiver needs a key frame then.
     fn follow_channel(&mut self, now: Timestamp) {
+        while let Some(failure) = self.channel.poll_turn_failure() {
+            self.update(SenderUpdate::Event(now, SendEvent::TurnFailed(failure)));
+        }
         let server_state = self.channel.server_state();
         if std::mem::replace(&mut self.server_state, server_state) != server_state
             && self.closing == Closing::No

@@ -5,8 +5,8 @@ use super::input::SOUND;
 use crate::Error;
 use seaway_control::{StreamId, Subflow};
 use seaway_net::webrtc::{
-    Accepted, Publisher, ServerSession, ServerUrl, SoundNumbers, StreamNumbers, StunServer, Subscriber,
-    WhipClient, WhipError, WhipResource, reflexive_address, with_reflexive_candidate,
+    Accepted, IceServer, Publisher, ServerSession, ServerUrl, SoundNumbers, StreamNumbers, StunServer,
+    Subscriber, WhipClient, WhipError, WhipResource, reflexive_address, with_reflexive_candidate,
 };
 use seaway_net::{Clock, Socket, Via, address_towards};
 use seaway_session::{PlainRtp, SenderConfig, SourceId, TRANSPORT_SEQUENCE_ID, payload_type};
@@ -25,6 +25,8 @@ pub struct MediaServer {
     pub authorities: Option<PathBuf>,
     /// What knows the address by which the server may reach this host, where that is behind NAT.
     pub stun: Option<StunServer>,
+    /// Those that relay by UDP (TURN) relay the session's media where no other way leads to the server, as do those that it names itself.
+    pub relays: Vec<IceServer>,
 }
 
 /// A stream of a server that is about to connect.
@@ -44,7 +46,8 @@ pub(super) struct Publication {
 }
 
 impl MediaServer {
-    /// Offers the stream of `identity`, which leaves by `socket`, and takes the answer. Blocks for ten seconds at most.
+    /// Offers the stream of `identity`, which leaves by `socket`, and takes the answer. Blocks for ten seconds at most, for 3.5 more
+    /// where a STUN server is asked, and for ten more with TURN servers.
     pub(super) fn publish(
         &self,
         clock: Clock,
@@ -64,24 +67,33 @@ impl MediaServer {
             sound: has_sound.then_some(sound),
             cname: identity.cname(),
         };
-        let (mut publisher, offer) =
+        let (mut publisher, _) =
             Publisher::new(clock, socket.local_address()?, numbers).map_err(io::Error::other)?;
-        let ServerSession { answer, resource } = self.request(&clock, socket, &offer)?;
+        publisher.ask_relays(&self.relays);
+        let offer = publisher.gather(socket);
+        let ServerSession { answer, ice_servers, resource } = self.request(&clock, socket, &offer)?;
         match publisher.accept(clock.now(), &answer) {
-            Ok(accepted) => Ok(Publication { publisher, accepted, resource }),
+            Ok(accepted) => {
+                publisher.ask_relays(&ice_servers);
+                Ok(Publication { publisher, accepted, resource })
+            }
             Err(problem) => Err(given_up(resource, problem)),
         }
     }
 
-    /// Asks for the server's stream, which comes to `socket`, and takes the answer. Blocks for ten seconds at most, and for 3.5 more
-    /// where a STUN server is asked.
+    /// Asks for the server's stream, which comes to `socket`, and takes the answer. Blocks as [`publish`](Self::publish).
     pub(super) fn subscribe(&self, clock: Clock, socket: &mut Socket) -> Result<Subscription, Error> {
-        let (mut subscriber, offer) =
+        let (mut subscriber, _) =
             Subscriber::new(clock, socket.local_address()?).map_err(io::Error::other)?;
-        let ServerSession { answer, resource } = self.request(&clock, socket, &offer)?;
+        subscriber.ask_relays(&self.relays);
+        let offer = subscriber.gather(socket);
+        let ServerSession { answer, ice_servers, resource } = self.request(&clock, socket, &offer)?;
         let accepted = subscriber.accept(clock.now(), &answer);
         match accepted.and_then(|answer| PlainRtp::of_answer(&answer)) {
-            Ok(media) => Ok(Subscription { subscriber, media, resource }),
+            Ok(media) => {
+                subscriber.ask_relays(&ice_servers);
+                Ok(Subscription { subscriber, media, resource })
+            }
             Err(problem) => Err(given_up(resource, problem)),
         }
     }
