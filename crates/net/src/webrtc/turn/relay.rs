@@ -2,7 +2,7 @@
 
 use super::super::ice_server::Account;
 use super::TurnFailure;
-use super::requests::{Requests, decoded, transaction};
+use super::requests::{Number, Requests, decoded, transaction};
 use bytes::BytesMut;
 use rtc::crypto::{RTCCryptoProvider, default_provider};
 use rtc::sansio::Protocol;
@@ -16,7 +16,7 @@ use rtc::stun::message::{
 };
 use rtc::stun::textattrs::TextAttribute;
 use rtc::turn::client::{Client, ClientConfig, Event};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ pub(super) struct Relay {
     key: Option<Vec<u8>>,
     state: State,
     requests: Requests,
-    permissions: HashMap<TransactionId, SocketAddr>,
+    permissions: BTreeMap<Number, SocketAddr>,
     /// Whom the server was asked to relay to, and whether it has not refused.
     peers: BTreeMap<SocketAddr, bool>,
     /// The relay's address, where that is new.
@@ -116,7 +116,7 @@ impl Relay {
             key: None,
             state: State::Asked(now + ANSWER_WITHIN),
             requests: Requests::default(),
-            permissions: HashMap::new(),
+            permissions: BTreeMap::new(),
             peers: BTreeMap::new(),
             candidate: None,
             failure: None,
@@ -257,7 +257,7 @@ impl Relay {
         if !is_known {
             self.peers.insert(peer, true);
             let asked = relay.create_permission(now, peer).ok().flatten();
-            self.permissions.extend(asked.map(|id| (id, peer)));
+            self.permissions.extend(asked.map(|id| (id.0, peer)));
         } else if self.peers.get(&peer) == Some(&true) {
             let _ = relay.send_to(now, data, peer);
         }
@@ -332,16 +332,16 @@ impl Relay {
             Event::AllocateResponse(_, address) => self.on_relay(address),
             Event::AllocateError(_, error) => self.fail(&format!("its answer cannot be used: {error}")),
             Event::TransactionTimeout(id) => {
-                self.permissions.remove(&id);
+                self.permissions.remove(&id.0);
                 if !self.requests.remove(id) {
                     self.fail("it answers no longer");
                 }
             }
             Event::CreatePermissionResponse(id, _) => {
-                self.permissions.remove(&id);
+                self.permissions.remove(&id.0);
             }
             Event::CreatePermissionError(id, _) => {
-                if let Some(peer) = self.permissions.remove(&id) {
+                if let Some(peer) = self.permissions.remove(&id.0) {
                     self.peers.insert(peer, false);
                 }
             }

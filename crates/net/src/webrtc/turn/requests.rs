@@ -13,7 +13,7 @@ use rtc::stun::message::{
     CLASS_REQUEST, Message, Setter, TRANSACTION_ID_SIZE, TransactionId, is_stun_message,
 };
 use rtc::stun::textattrs::Nonce;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// Requests at once: permissions and channels of each peer, and one that refreshes.
 const MOST: usize = 256;
@@ -22,6 +22,9 @@ const SIGNED_AT_MOST: u8 = 16;
 /// Octets of an address of IPv6 in an attribute, and where in them the number of the transaction is a mask.
 const ADDRESS_IPV6: usize = 20;
 const MASKED_FROM: usize = 8;
+
+/// The number of a transaction, in an order.
+pub(super) type Number = [u8; TRANSACTION_ID_SIZE];
 
 #[derive(Debug)]
 struct Request {
@@ -34,7 +37,7 @@ struct Request {
 
 /// The requests, by the number that the client gave them.
 #[derive(Debug, Default)]
-pub(super) struct Requests(HashMap<TransactionId, Request>);
+pub(super) struct Requests(BTreeMap<Number, Request>);
 
 impl Requests {
     /// A datagram leaves; a request waits from now on.
@@ -45,32 +48,32 @@ impl Requests {
         if self.0.len() < MOST {
             let again = TransactionId::new();
             let request = || Request { message, again, signed: 0, is_refused: false };
-            self.0.entry(transaction(datagram)).or_insert_with(request);
+            self.0.entry(transaction(datagram).0).or_insert_with(request);
         }
     }
 
     /// The client's number of the request that an answer of this number belongs to.
     pub(super) fn of_answer(&self, id: TransactionId) -> Option<TransactionId> {
-        let mut all = self.0.iter();
-        if self.0.contains_key(&id) {
+        if self.0.contains_key(&id.0) {
             return Some(id);
         }
-        all.find(|(_, request)| request.again == id).map(|(own, _)| *own)
+        let mut all = self.0.iter();
+        all.find(|(_, request)| request.again == id).map(|(own, _)| TransactionId(*own))
     }
 
     /// Whether a request is signed with the password.
     pub(super) fn is_signed(&self, own: TransactionId) -> bool {
-        self.0.get(&own).is_some_and(|request| request.message.contains(ATTR_MESSAGE_INTEGRITY))
+        self.0.get(&own.0).is_some_and(|request| request.message.contains(ATTR_MESSAGE_INTEGRITY))
     }
 
     /// The server has refused a request, which is no matter: the client goes on waiting in vain.
     pub(super) fn on_refused(&mut self, own: TransactionId) {
-        self.0.get_mut(&own).into_iter().for_each(|request| request.is_refused = true);
+        self.0.get_mut(&own.0).into_iter().for_each(|request| request.is_refused = true);
     }
 
     /// A request waits no longer. Whether it was refused.
     pub(super) fn remove(&mut self, own: TransactionId) -> bool {
-        self.0.remove(&own).is_some_and(|request| request.is_refused)
+        self.0.remove(&own.0).is_some_and(|request| request.is_refused)
     }
 
     /// A request with another nonce.
@@ -81,7 +84,7 @@ impl Requests {
         key: &[u8],
         crypto: &dyn RTCCrypto,
     ) -> Option<Vec<u8>> {
-        let request = self.0.get_mut(&own).filter(|request| request.signed < SIGNED_AT_MOST)?;
+        let request = self.0.get_mut(&own.0).filter(|request| request.signed < SIGNED_AT_MOST)?;
         request.signed += 1;
         let mut message = Message::new();
         message.build(&[Box::new(request.again), Box::new(request.message.typ)]).ok()?;
