@@ -357,11 +357,7 @@ impl Relay {
 
     fn on_relay(&mut self, address: SocketAddr) {
         let ip = address.ip();
-        let is_usable = address.port() != 0
-            && !ip.is_unspecified()
-            && !ip.is_multicast()
-            && ip.is_ipv4() == self.local.is_ipv4();
-        if !is_usable {
+        if address.port() == 0 || ip.is_unspecified() || ip.is_multicast() {
             return self.fail("the address of its relay cannot be used");
         }
         if self.is_asked() {
