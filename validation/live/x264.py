@@ -5,12 +5,16 @@
 
 Each clip, at 640x360 and 25 pictures a second in a loop, is coded at 1.5 Mbit/s for five seconds and at 800 kbit/s for ten, with buffers
 (VBV) of several sizes, or those in $BUFFERS. Printed is what the seconds have by their target, but the first and the one after the step. With
-`set` the rate is set again each second, as `send` does. Needs FFmpeg, GStreamer with x264enc, and its Python side.
+`corrected` the rate is set as the example does with --correct; every second that begins with a picture counts in `any second`, but those of
+the first second and those with the step or a picture of the second after it. Needs FFmpeg, GStreamer with x264enc, and its Python side.
 """
 
 import os
 import subprocess
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../examples"))
+from gstreamer_encoder import Correction, Encoder
 
 import gi
 
@@ -23,19 +27,19 @@ RATES = 1500, 800  # kbit/s
 ENCODER = "x264enc tune=zerolatency speed-preset=superfast key-int-max=250"
 
 
-def coded(clip, settings, again):
-    """Octets of each second."""
+def coded(clip, settings, is_corrected):
+    """Octets of each picture."""
     command = ["ffmpeg", "-v", "error", "-stream_loop", "-1", "-i", clip, "-vf", f"fps={PICTURES},scale=640:360,setsar=1,format=yuv420p"]
     source = subprocess.Popen([*command, "-frames:v", str(END * PICTURES), "-f", "yuv4mpegpipe", "-"], stdout=subprocess.PIPE)
     caps = "video/x-h264,stream-format=byte-stream,alignment=au"
     pipeline = Gst.parse_launch(
         f"fdsrc fd={source.stdout.fileno()} ! y4mdec ! {ENCODER} bitrate={RATES[0]} {settings} name=encoder ! {caps} ! fakesink name=sink"
     )
-    encoder, taken, sizes = pipeline.get_by_name("encoder"), [0], []
+    element, taken, sizes = pipeline.get_by_name("encoder"), [0], []
 
     def before(_pad, _info):
-        if taken[0] == STEP * PICTURES or (again and taken[0] % PICTURES == 0):
-            encoder.set_property("bitrate", RATES[taken[0] >= STEP * PICTURES] + taken[0] // PICTURES % 2 * again)
+        if taken[0] in (0, STEP * PICTURES):
+            encoder.set_target(1000 * RATES[taken[0] > 0])
         taken[0] += 1
         return Gst.PadProbeReturn.OK
 
@@ -43,7 +47,9 @@ def coded(clip, settings, again):
         sizes.append(info.get_buffer().get_size())
         return Gst.PadProbeReturn.OK
 
-    encoder.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, before)
+    # Before the probe of the example, which sets the rate.
+    element.get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, before)
+    encoder = Encoder(element, "bitrate={kbps}", Correction() if is_corrected else None)
     pipeline.get_by_name("sink").get_static_pad("sink").add_probe(Gst.PadProbeType.BUFFER, after)
     pipeline.set_state(Gst.State.PLAYING)
     end = pipeline.get_bus().timed_pop_filtered(Gst.CLOCK_TIME_NONE, Gst.MessageType.EOS | Gst.MessageType.ERROR)
@@ -51,26 +57,34 @@ def coded(clip, settings, again):
     source.wait()
     if end.type == Gst.MessageType.ERROR or len(sizes) != END * PICTURES:
         sys.exit(f"{clip}: {len(sizes)} pictures: {end.parse_error() if end.type == Gst.MessageType.ERROR else 'end'}")
-    return [sum(sizes[at : at + PICTURES]) for at in range(0, len(sizes), PICTURES)]
+    return sizes
+
+
+def ratios(sizes, rate, begin, end, step):
+    """What the seconds from `begin` to `end`, `step` pictures apart, have by their target."""
+    every = range(begin * PICTURES, (end - 1) * PICTURES + 1, step)
+    return [8 * sum(sizes[at : at + PICTURES]) / 1000 / rate for at in every]
 
 
 def main():
     Gst.init(None)
-    print("| clip | buffer, ms | rate set | seconds within a tenth | least, most before the step | least, most after |")
-    print("| --- | ---: | --- | ---: | --- | --- |")
-    for settings in os.environ.get("BUFFERS", "100 200 600 1000").split():
+    print("| clip | buffer, ms | rate | seconds within a tenth | least, most before the step | least, most after | any second |")
+    print("| --- | ---: | --- | ---: | --- | --- | ---: |")
+    for settings in os.environ.get("BUFFERS", "100 150 200 600 1000").split():
         for clip in sys.argv[1:]:
-            for again in (0, 1):
-                seconds = coded(clip, f"vbv-buf-capacity={settings}", again)
-                parts = [
-                    [8 * size / 1000 / rate for size in seconds[begin:end]]
-                    for rate, begin, end in ((RATES[0], 1, STEP), (RATES[1], STEP + 1, END))
-                ]
+            for is_corrected in (False, True):
+                sizes = coded(clip, f"vbv-buf-capacity={settings}", is_corrected)
+                phases = (RATES[0], 1, STEP), (RATES[1], STEP + 1, END)
+                parts = [ratios(sizes, *phase, PICTURES) for phase in phases]
                 every = parts[0] + parts[1]
-                held = sum(0.9 <= ratio <= 1.1 for ratio in every)
+                sliding = [ratio for phase in phases for ratio in ratios(sizes, *phase, 1)]
+                held = [sum(0.9 <= ratio <= 1.1 for ratio in of) for of in (every, sliding)]
                 ends = " | ".join(f"{min(part):.2f}, {max(part):.2f}" for part in parts)
-                name = os.path.basename(clip).split(".")[0]
-                print(f"| {name} | {settings} | {'set' if again else 'once'} | {held} of {len(every)} | {ends} |", flush=True)
+                name, how = os.path.basename(clip).split(".")[0], "corrected" if is_corrected else "set"
+                print(
+                    f"| {name} | {settings} | {how} | {held[0]} of {len(every)} | {ends} | {held[1] / len(sliding):.0%} |",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":
