@@ -136,15 +136,23 @@ const ANSWER: &str = "v=0\r\no=- 1 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=group
     a=fmtp:96 level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f\r\n\
     a=candidate:1 1 udp 2130706431 127.0.0.1 PORT typ host\r\n";
 
+/// Its TURN servers are asked first: one that is silent, and what names none.
 #[test]
 fn a_server_that_does_not_connect_is_given_up_and_its_session_deleted() {
     let silent = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = silent.local_addr().unwrap().port().to_string();
+    let account = "rel=\"ice-server\"; username=\"a\"; credential=\"b\"; credential-type=\"password\"";
+    let links = format!(
+        "Link: <turn:127.0.0.1:{port}>; {account}, <turn:127.0.0.1:9?transport=tcp>; {account}\r\nLink: <turn:ä>; rel=x, <\r\n"
+    );
+    let named = format!("the TURN server 127.0.0.1:{port}: no answer within 4 s");
     let (address, server) = serve(2, move |_| {
-        response("201 Created", "Location: /session/7\r\n", &ANSWER.replace("PORT", &port))
+        let lines = format!("Location: /session/7\r\n{links}");
+        response("201 Created", &lines, &ANSWER.replace("PORT", &port))
     });
     let (code, notes) = refused(&format!("whip+http://{address}/whip"), &[]);
     assert_eq!(code, Some(1), "{notes}");
+    assert!(notes.contains(&named) && notes.matches("TURN").count() == 1, "{notes}");
     assert!(notes.contains("no connection to the server's media port within 10 s"), "{notes}");
     assert!(server.join().unwrap()[1].starts_with("DELETE /session/7 "), "{notes}");
 }
