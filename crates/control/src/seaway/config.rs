@@ -73,7 +73,7 @@ pub(super) const TEST_RATE: f64 = 0.8;
 /// Queue that is tolerated for a second of jitter beyond what is not tolerated at all, and at most.
 pub(super) const TOLERANCE_GAIN: f64 = 6.6;
 pub(super) const UNTOLERATED_JITTER: f64 = 0.000_93;
-pub(super) const MOST_TOLERANCE: f64 = 0.045;
+pub(super) const MOST_TOLERANCE: f64 = 0.060;
 /// The same where packets are lost at the longest delays: these are of a queue.
 pub(super) const TOLERANCE_OF_OVERFLOWS: f64 = 0.005;
 /// The same where foreign packets come between ours: each of them changes the delay.
