@@ -64,6 +64,11 @@ impl Interval {
         self.note(before.is_some_and(|(since, before)| at.since(since) * TOGETHER < newest - before));
     }
 
+    /// Whether the message in hand goes on with the report before it, and has no other.
+    pub(super) fn continues(&self) -> bool {
+        self.part == Part::Continues
+    }
+
     /// A report that begins in the message counts, be it behind the end of another.
     fn note(&mut self, continues: bool) {
         self.part = self.part.max(if continues { Part::Continues } else { Part::Begins });

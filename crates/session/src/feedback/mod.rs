@@ -5,6 +5,7 @@ mod estimator;
 mod history;
 mod interval;
 mod round_trip;
+mod samples;
 mod sequence_log;
 mod steady_clock;
 
@@ -16,11 +17,11 @@ pub use steady_clock::DepartureClock;
 
 use history::{LossTimes, SendHistory};
 use interval::Interval;
+use samples::{Held, Unsettled};
 use seaway_control::{
     Arrival, Fate, Feedback, FeedbackSource, PacketId, PacketReport, PeerReport, SentPacket, Subflow,
 };
 use seaway_units::{Ecn, RemoteTimestamp, TimeDelta, Timestamp};
-use seaway_wire::MicrosClock;
 
 /// Two intervals of receiver reports, and their randomisation.
 const SLOW_SILENCE: TimeDelta = TimeDelta::from_secs(12);
@@ -52,6 +53,11 @@ pub struct FeedbackAdapter {
     next_loss: Option<Timestamp>,
     /// When the message in hand arrived.
     arrived: Timestamp,
+    part: ReportPart,
+    /// The newest arrival of a report without a time, in the message in hand: the report was made then or later.
+    made_after: Option<RemoteTimestamp>,
+    /// Samples of the last report without a time, which the next message may go on with.
+    unsettled: Vec<Unsettled>,
     reports: Vec<PacketReport>,
     requested: Vec<(Subflow, PacketId)>,
     subflows: Vec<SubflowFeedback>,
@@ -63,6 +69,15 @@ pub struct FeedbackAdapter {
 struct LaneTimes {
     round_trip: RoundTrip,
     loss: LossTimes,
+}
+
+/// What the message in hand is of its report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct ReportPart {
+    /// It goes on with the report of the message before it.
+    pub(crate) continues: bool,
+    /// The next message may go on with it.
+    pub(crate) may_go_on: bool,
 }
 
 /// Packets by their reported fate.
@@ -83,7 +98,9 @@ struct SubflowFeedback {
     /// A round-trip time that the receiver's own report of its holding time gives.
     echoed_rtt: Option<TimeDelta>,
     /// The newest packet and how long the receiver held it.
-    newest: Option<(PacketId, TimeDelta)>,
+    newest: Option<(PacketId, Held)>,
+    /// A sample that waited for this message.
+    settled: Option<TimeDelta>,
     peer: PeerReport,
 }
 
@@ -103,6 +120,9 @@ impl FeedbackAdapter {
             loss_times: LossTimes::new(TimeDelta::ZERO, TimeDelta::ZERO, None),
             next_loss: None,
             arrived: Timestamp::ZERO,
+            part: ReportPart::default(),
+            made_after: None,
+            unsettled: Vec::new(),
             reports: Vec::new(),
             requested: Vec::new(),
             subflows: Vec::new(),
@@ -127,6 +147,7 @@ impl FeedbackAdapter {
     /// Another receiver reports: the time since the last message says nothing.
     pub(crate) fn on_new_peer(&mut self) {
         self.interval.on_new_peer();
+        self.unsettled.clear();
     }
 
     /// The id of the next packet.
@@ -180,6 +201,16 @@ impl FeedbackAdapter {
         self.arrived = arrived;
     }
 
+    /// The message is so long that its report may take another one.
+    pub(crate) fn on_long_message(&mut self) {
+        self.part.may_go_on = true;
+    }
+
+    /// What the message in hand is of its report; nothing of one once that was asked.
+    pub(crate) fn take_part(&mut self) -> ReportPart {
+        std::mem::take(&mut self.part)
+    }
+
     /// The message has arrivals of a report that the peer made then, by its own clock.
     pub(crate) fn on_report(&mut self, subflow: Subflow, made: u64) {
         let lane = if self.lanes.is_empty() { Subflow(0) } else { subflow };
@@ -189,10 +220,12 @@ impl FeedbackAdapter {
     /// The message has arrivals of a report without a time of its own; the newest arrival is this one, by the peer's clock.
     pub(crate) fn on_untimed_report(&mut self, newest: RemoteTimestamp) {
         self.interval.on_untimed_report(self.arrived, newest);
+        self.settle();
     }
 
     /// The message is feedback; gives the mean time between reports where that has changed.
     pub(crate) fn on_feedback(&mut self, now: Timestamp) -> Option<TimeDelta> {
+        self.part.continues = self.interval.continues();
         let changed = self.interval.on_message(now);
         self.update_loss_times();
         changed
@@ -213,30 +246,6 @@ impl FeedbackAdapter {
     /// The peer declares a packet lost.
     pub fn on_lost(&mut self, id: PacketId) {
         self.history.on_lost(id, &mut self.reports);
-    }
-
-    /// The receiver had held this packet for `held` when it made the report.
-    pub fn on_newest(&mut self, subflow: Subflow, id: PacketId, held: TimeDelta) {
-        let newest = &mut self.subflow(subflow).newest;
-        if newest.is_none_or(|(known, _)| known < id) {
-            *newest = Some((id, held));
-        }
-    }
-
-    /// The receiver echoes the send time of the subflow's newest packet, which it held for `held`. `None` where no packet
-    /// left then.
-    pub(crate) fn on_echo(
-        &mut self,
-        subflow: Subflow,
-        echo: MicrosClock,
-        held: TimeDelta,
-    ) -> Option<PacketId> {
-        let id = self.history.find_echo(subflow, echo)?;
-        let rtt = self.history.sent_at(id).map(|sent| self.arrived - sent - held);
-        let feedback = self.subflow(subflow);
-        feedback.peer.echoed = Some(id);
-        feedback.echoed_rtt = rtt;
-        Some(id)
     }
 
     /// Whether packets are to be waited for over two intervals of receiver reports (RFC 3550 section 6.2: 5 s each).
@@ -266,6 +275,7 @@ impl FeedbackAdapter {
     pub(crate) fn forget_round_trip(&mut self) {
         self.round_trip = RoundTrip::default();
         self.lanes.iter_mut().for_each(|lane| lane.round_trip = RoundTrip::default());
+        self.unsettled.clear();
         self.update_loss_times();
     }
 
@@ -287,7 +297,13 @@ impl FeedbackAdapter {
     fn subflow(&mut self, subflow: Subflow) -> &mut SubflowFeedback {
         let index = self.subflows.iter().position(|known| known.subflow == subflow).unwrap_or_else(|| {
             let peer = PeerReport::default();
-            self.subflows.push(SubflowFeedback { subflow, echoed_rtt: None, newest: None, peer });
+            self.subflows.push(SubflowFeedback {
+                subflow,
+                echoed_rtt: None,
+                newest: None,
+                settled: None,
+                peer,
+            });
             self.subflows.len() - 1
         });
         &mut self.subflows[index]
@@ -361,15 +377,13 @@ impl FeedbackAdapter {
         self.run_receiving_half(&reports);
         let mut subflows = std::mem::take(&mut self.subflows);
         subflows.sort_unstable_by_key(|feedback| feedback.subflow);
-        for SubflowFeedback { subflow, echoed_rtt, newest, peer } in subflows.drain(..) {
+        for SubflowFeedback { subflow, echoed_rtt, newest, settled, peer } in subflows.drain(..) {
             let packets = of_subflow(&reports, subflow, |report| report.packet.subflow);
             let requested: Vec<PacketId> =
                 of_subflow(&requested, subflow, |(subflow, _)| *subflow).iter().map(|(_, id)| *id).collect();
-            let sample = echoed_rtt.or_else(|| self.rtt_of(newest?, packets));
-            let rtt = sample.and_then(|sample| self.round_trip.on_sample(sample));
-            if let Some((lane, rtt)) = self.lanes.get_mut(usize::from(subflow.0)).zip(rtt) {
-                lane.round_trip.on_sample(rtt);
-            }
+            let sample = echoed_rtt.or_else(|| self.rtt_of(subflow, newest?, packets));
+            let samples = settled.into_iter().chain(sample);
+            let rtt = samples.filter_map(|sample| self.on_sample(subflow, sample)).last();
             take(&Feedback { subflow, rtt, packets, requested: &requested, peer });
         }
         reports.clear();
@@ -377,18 +391,9 @@ impl FeedbackAdapter {
         self.subflows = subflows;
         self.reports = reports;
         self.requested = requested;
+        self.made_after = None;
         self.history.forget(now);
         self.update_loss_times();
-    }
-
-    /// The round-trip time of the newest packet. One that was reported before says nothing of the present path, nor does one
-    /// that is said to have arrived before it left.
-    fn rtt_of(&self, (id, held): (PacketId, TimeDelta), packets: &[PacketReport]) -> Option<TimeDelta> {
-        if self.history.is_out_of_step(id) {
-            return None;
-        }
-        packets.binary_search_by_key(&id, |report| report.packet.id).ok()?;
-        Some(self.arrived - self.history.sent_at(id)? - held)
     }
 
     /// Runs the receiving half on the reported arrivals, by the peer's clock.

@@ -25,6 +25,8 @@ pub(super) struct Pushback {
     tolerated: Option<TimeDelta>,
     since: Option<Timestamp>,
     delivered: DataSize,
+    /// The path by a message whose report may go on in the next.
+    waiting: Option<(Timestamp, PathState)>,
     rate: Option<Bitrate>,
     queue: TimeDelta,
     /// The most that encoders may have.
@@ -54,12 +56,27 @@ impl Pushback {
             tolerated,
             since: None,
             delivered: DataSize::ZERO,
+            waiting: None,
             rate: None,
             queue: TimeDelta::ZERO,
             bound: None,
             held: None,
             base: None,
         }
+    }
+
+    /// A part of a report came that reports this much delivered. What is in flight is known with the last part: what another reports has
+    /// arrived too.
+    pub(super) fn on_part(&mut self, now: Timestamp, delivered: DataSize, path: PathState) {
+        self.delivered += delivered;
+        self.waiting = Some((now, path));
+    }
+
+    /// A message came, which goes on with the report of the one before it (`continues`) or shows that it ended there. Gives the decision on
+    /// what it said.
+    pub(super) fn on_message(&mut self, continues: bool, range: RateRange) -> Option<Decision> {
+        let (then, path) = self.waiting.take()?;
+        if continues { None } else { self.on_feedback(then, DataSize::ZERO, path, range) }
     }
 
     /// Feedback came that reports this much delivered. Gives the decision where encoders begin or cease to be held back.
@@ -209,6 +226,36 @@ mod tests {
         assert!(run(130..136, 430) < range.max);
         assert_eq!(run(136..200, 41), range.max);
         assert!(run(200..206, 240) < range.max);
+    }
+
+    /// A second of 1 Mbit/s in five datagrams, each second, over a path that is 90 ms longer than it was: 140 ms are in flight, 17 500 octets, and
+    /// behind the first datagram 100 000 more.
+    #[test]
+    fn the_flight_is_that_behind_the_last_part() {
+        let range = RateRange { min: Bitrate::from_kbps(150), max: Bitrate::from_mbps(1) };
+        let decisions = |split: bool| {
+            let mut pushback = Pushback::new(Some(TimeDelta::from_millis(150)));
+            let mut decisions = Vec::new();
+            for millis in (0..5_u64).flat_map(|second| (0..5).map(move |part| second * 1000 + part)) {
+                let unreported = 25_000 * (4 - millis % 5);
+                let path = PathState {
+                    flight: DataSize::from_bytes(17_500 + unreported),
+                    base: TimeDelta::from_millis(50),
+                    last: TimeDelta::from_millis(140),
+                    is_shared: false,
+                };
+                let delivered = DataSize::from_bytes(25_000);
+                decisions.extend(pushback.on_message(millis % 5 > 0, range));
+                if split {
+                    pushback.on_part(at(millis), delivered, path);
+                } else {
+                    decisions.extend(pushback.on_feedback(at(millis), delivered, path, range));
+                }
+            }
+            decisions.len()
+        };
+        assert_eq!(decisions(true), 0);
+        assert!(decisions(false) > 0, "with the flight behind the first");
     }
 
     /// Others fill the queue, and what arrives of ours falls with what we send.

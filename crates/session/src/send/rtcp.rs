@@ -87,6 +87,9 @@ impl Sender {
             if let Some(interval) = self.feedback.on_feedback(now) {
                 self.controller.on_signal(now, LocalSignal::FeedbackInterval(interval));
             }
+            if self.is_long(message) {
+                self.feedback.on_long_message();
+            }
             self.deliver_feedback(now);
         }
         // A first round-trip time shortens the wait for what was not reported.
@@ -94,6 +97,13 @@ impl Sender {
             self.deliver_feedback(now);
         }
         self.follow_controller(now);
+    }
+
+    /// Whether a report may take another datagram behind this one. Ours leave one when it is nearly full, others when it has as many packets
+    /// as fit at worst (GStreamer: two octets a packet), and no one below half of it.
+    fn is_long(&self, message: &Message) -> bool {
+        let room = self.config.packet.saturating_sub(self.config.overhead);
+        DataSize::from_bytes(message.wire_len() as u64 * 2) >= room
     }
 
     /// True where the report is feedback for this session.
@@ -278,7 +288,7 @@ impl Sender {
             newest = newest.max(Some(at));
             self.on_arrived(now, id, Some(at), Ecn::NotEct);
             if let Some((id, (_, subflow))) = id.and_then(|id| Some((id, self.feedback.sent(id)?))) {
-                self.feedback.on_newest(subflow, id, TimeDelta::ZERO);
+                self.feedback.on_newest_arrival(subflow, id, at);
             }
         }
         if let Some(newest) = newest {
@@ -386,13 +396,21 @@ impl Sender {
 
     /// Holds encoders back where the network's queue grows beyond what is tolerated.
     fn push_back(&mut self, now: Timestamp, delivered: DataSize) {
+        let part = self.feedback.take_part();
         let round_trip = *self.feedback.round_trip();
         let (Some(base), Some(last)) = (round_trip.minimum(), round_trip.last()) else { return };
         let target = self.target().rate;
         let range = RateRange { min: self.config.limits.min.min(target), max: target };
         let is_shared = self.controller.is_competing();
         let path = PathState { flight: self.feedback.history.flight(), base, last, is_shared };
-        if let Some(decision) = self.pushback.on_feedback(now, delivered, path, range) {
+        let ended = self.pushback.on_message(part.continues, range);
+        let decision = if part.may_go_on {
+            self.pushback.on_part(now, delivered, path);
+            None
+        } else {
+            self.pushback.on_feedback(now, delivered, path, range)
+        };
+        for decision in ended.into_iter().chain(decision) {
             self.statistics.decisions += 1;
             self.events.push(SenderEvent::Decision(decision));
         }
