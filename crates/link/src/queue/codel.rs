@@ -282,4 +282,74 @@ mod tests {
             assert_eq!(accounting.counts.marks, marks, "{ecn} after {waited} ms");
         }
     }
+
+    /// RFC 8289 section 5.3: a wait below the target is short, and so is any with at most a packet left; after an interval of long waits the
+    /// head may be dropped.
+    #[test]
+    fn a_wait_of_the_target_is_long() {
+        let packet = |bytes| Packet::new(DataSize::from_bytes(bytes), Ecn::NotEct, 0);
+        let take = |state: &mut State, millis, left| {
+            let mut fifo = Fifo::new();
+            (0..2).for_each(|index| fifo.push(Timestamp::ZERO, packet([1000, left][index])));
+            let (head, may_drop) = state.take(&CoDelConfig::default(), at(millis), &mut fifo);
+            assert!(head.is_some_and(|head| head.packet.size == DataSize::from_bytes(1000)));
+            may_drop
+        };
+        for (millis, left, is_long) in [(4.999, 1515, false), (5.0, 1515, true), (5.0, 1514, false)] {
+            let mut state = State::default();
+            assert!(!take(&mut state, millis, left));
+            assert_eq!(
+                state.first_above,
+                is_long.then(|| at(millis + 100.0)),
+                "{millis} ms, {left} octets left"
+            );
+        }
+        let mut state = State { first_above: Some(at(105.0)), ..State::default() };
+        assert!(!take(&mut state, 104.999, 1515) && take(&mut state, 105.0, 1515));
+        assert!(!take(&mut state, 200.0, 1514) && state.first_above.is_none());
+    }
+
+    #[test]
+    fn what_cannot_be_marked_is_dropped() {
+        for (mark, ecn, marks) in [(true, Ecn::Ect0, 1), (true, Ecn::NotEct, 0), (false, Ecn::Ect0, 0)] {
+            let mut accounting = Accounting::new(RandomStream::new(1, "codel"));
+            let head =
+                Waiting { arrived: Timestamp::ZERO, packet: Packet::new(DataSize::from_bytes(1000), ecn, 0) };
+            let config = CoDelConfig { mark, ..CoDelConfig::default() };
+            assert_eq!(config.punish(at(1.0), head, &mut accounting).is_some(), marks == 1);
+            assert_eq!(
+                (accounting.counts.marks, accounting.counts.early),
+                (marks, 1 - marks),
+                "{mark} {ecn}"
+            );
+        }
+    }
+
+    /// RFC 8289 section 5.4: what was dropped in a row is remembered where more than one was, and for less than 16 intervals.
+    #[test]
+    fn a_row_of_drops_is_remembered_for_sixteen_intervals() {
+        for (count, last_count, millis, expected) in
+            [(8, 1, 1599.9, 7), (8, 1, 1600.0, 1), (3, 2, 100.0, 1), (4, 2, 100.0, 2), (2, 4, 100.0, 1)]
+        {
+            let mut state = State { count, last_count, ..State::default() };
+            state.start_dropping(&CoDelConfig::default(), at(millis));
+            assert_eq!(
+                (state.count, state.last_count, state.dropping),
+                (expected, expected, true),
+                "{count} {last_count} {millis}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_limit_is_kept() {
+        let mut queue = codel(CoDelConfig { packets_waiting: Some(2), ..CoDelConfig::default() });
+        let mut accounting = Accounting::new(RandomStream::new(1, "codel"));
+        let transmitter = Transmitter { in_service: None, rate: NOMINAL.rate };
+        for number in 0..3 {
+            let packet = Packet::new(DataSize::from_bytes(1000), Ecn::NotEct, number);
+            queue.enqueue(Timestamp::ZERO, packet, transmitter, &mut accounting);
+        }
+        assert_eq!((queue.fifo.len(), accounting.counts.tail), (2, 1));
+    }
 }

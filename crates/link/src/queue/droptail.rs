@@ -110,3 +110,68 @@ impl<P> DropTail<P> {
         self.fifo.pop()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::RandomStream;
+    use seaway_units::{Bitrate, Ecn};
+
+    const NOMINAL: Nominal = Nominal { rate: Bitrate::from_mbps(1), delay: TimeDelta::ZERO };
+
+    /// The queue behind four packets that came at once.
+    fn filled(config: &DropTailConfig) -> (DropTail<u64>, Accounting<u64>) {
+        let (mut queue, mut accounting) =
+            (DropTail::new(config, NOMINAL).unwrap(), Accounting::new(RandomStream::new(1, "drop-tail")));
+        for number in 0..4 {
+            let packet = Packet::new(DataSize::from_bytes(1000), Ecn::NotEct, number);
+            let transmitter = Transmitter { in_service: None, rate: NOMINAL.rate };
+            queue.enqueue(Timestamp::ZERO, packet, transmitter, &mut accounting);
+        }
+        (queue, accounting)
+    }
+
+    fn served(queue: &mut DropTail<u64>, accounting: &mut Accounting<u64>, now: Timestamp) -> Vec<u64> {
+        std::iter::from_fn(|| queue.dequeue(now, accounting)).map(|head| head.packet.payload).collect()
+    }
+
+    #[test]
+    fn the_newest_is_dropped_or_the_oldest() {
+        for (drop_front, kept, dropped) in [(false, [0, 1], [2, 3]), (true, [2, 3], [0, 1])] {
+            let config = DropTailConfig { packets_waiting: Some(2), drop_front, ..DropTailConfig::default() };
+            let (mut queue, mut accounting) = filled(&config);
+            assert_eq!(served(&mut queue, &mut accounting, Timestamp::ZERO), kept);
+            assert!(accounting.dropped.iter().map(|dropped| dropped.packet.payload).eq(dropped));
+            assert_eq!(accounting.counts.tail, 2);
+        }
+    }
+
+    #[test]
+    fn a_packet_may_wait_for_its_lifetime() {
+        let config =
+            DropTailConfig { sojourn: Some(TimeDelta::from_millis(10)), ..DropTailConfig::default() };
+        for (nanos, kept) in [(9_999_999, 4), (10_000_000, 4), (10_000_001, 0)] {
+            let (mut queue, mut accounting) = filled(&config);
+            assert_eq!(served(&mut queue, &mut accounting, Timestamp::from_nanos(nanos)).len() as u64, kept);
+            assert_eq!((accounting.counts.age, accounting.counts.tail), (4 - kept, 0), "{nanos}");
+        }
+    }
+
+    #[test]
+    fn only_the_limit_of_a_plain_queue_stands_for_it() {
+        let plain = DropTailConfig::packets(9);
+        let lifetime = Some(TimeDelta::from_millis(10));
+        for (config, is_plain) in [
+            (plain, true),
+            (DropTailConfig { drop_front: true, ..plain }, false),
+            (DropTailConfig { sojourn: lifetime, ..plain }, false),
+            (DropTailConfig { drop_front: true, sojourn: lifetime, ..plain }, false),
+        ] {
+            let admission = Admission { limit: Limit::Packets(9), room: DataSize::ZERO };
+            assert_eq!(filled(&config).0.plain_admission(), is_plain.then_some(admission));
+        }
+        // 12 ms at 1 Mbit/s.
+        let (queue, _) = filled(&DropTailConfig::time(TimeDelta::from_millis(12)));
+        assert_eq!(queue.admission.limit, Limit::Bytes(DataSize::from_bytes(1500)));
+    }
+}

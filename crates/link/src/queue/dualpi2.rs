@@ -326,6 +326,12 @@ mod tests {
         assert!((DualPi2Config::default().alpha() - 0.15).abs() < 1e-12);
         assert!((DualPi2Config::default().beta() - 3.0).abs() < 1e-12);
         assert_eq!(DualPi2Config::default().max_classic(), 0.25);
+        // Tupdate is a third of RTT_max at most, and p_Cmax is 1 at most.
+        let short = DualPi2Config { max_rtt: TimeDelta::from_millis(30), ..DualPi2Config::default() };
+        assert_eq!(short.update(), TimeDelta::from_millis(10));
+        for (coupling, most) in [(4.0, 0.0625), (0.5, 1.0)] {
+            assert_eq!(DualPi2Config { coupling, ..DualPi2Config::default() }.max_classic(), most);
+        }
     }
 
     #[test]
@@ -408,5 +414,132 @@ mod tests {
         let (mut queue, mut accounting) = dualpi2(DualPi2Config { mark: false, ..DualPi2Config::default() });
         queue.enqueue(at(0), packet(Ecn::Ect1), WIDE, &mut accounting);
         assert_eq!(queue.halves.each_ref().map(|half| half.fifo.len()), [0, 1]);
+    }
+
+    /// What waits in both is limited together, and a packet takes the room of a full one.
+    #[test]
+    fn the_limit_is_of_both_queues() {
+        for (config, fit) in [
+            (DualPi2Config { bytes: Some(DataSize::from_bytes(3000)), ..DualPi2Config::default() }, 16),
+            (DualPi2Config { packets_waiting: Some(3), ..DualPi2Config::default() }, 3),
+        ] {
+            let (mut queue, mut accounting) = dualpi2(config);
+            for number in 0..20_usize {
+                let packet = Packet::new(DataSize::from_bytes(100), [Ecn::Ect1, Ecn::Ect0][number % 2], 0);
+                queue.enqueue(at(0), packet, WIDE, &mut accounting);
+            }
+            assert_eq!((queue.len() as u64, accounting.counts.tail), (fit, 20 - fit));
+            assert_eq!(queue.size(), DataSize::from_bytes(100 * fit));
+        }
+        // 250 ms at 40 Mbit/s are 1 250 000 octets, 833 packets of 1500.
+        let (mut queue, mut accounting) = dualpi2(DualPi2Config::default());
+        (0..900).for_each(|_| queue.enqueue(at(0), packet(Ecn::Ect0), WIDE, &mut accounting));
+        assert_eq!(queue.len(), 833);
+    }
+
+    /// RFC 9332 appendix A: L marks by itself while more than a packet is left in it. Four waited long: the sum passes 1 at the second, and
+    /// behind the third one is left.
+    #[test]
+    fn a_short_l_queue_marks_by_the_coupling_alone() {
+        for (base, coupling, marks) in
+            [(0.0, 2.0, [false, true, false, false]), (0.25, 2.0, [false, true, true, false])]
+        {
+            let (mut queue, mut accounting) = dualpi2(DualPi2Config { coupling, ..DualPi2Config::default() });
+            queue.base = base;
+            (0..4).for_each(|_| queue.halves[L].fifo.push(at(0), packet(Ecn::Ect1)));
+            let served =
+                [0; 4].map(|_| queue.dequeue(at(10), &mut accounting).map(|head| head.packet.ecn == Ecn::Ce));
+            assert_eq!(served, marks.map(Some), "{base}");
+        }
+    }
+
+    /// p_C is the square of p'. Below p_Cmax what can be marked is, from there on it is dropped.
+    #[test]
+    fn a_classic_packet_is_marked_where_it_may_be() {
+        for (base, mark, ecn, seen) in [
+            (0.49, true, Ecn::Ect0, (true, false)),
+            (0.49, true, Ecn::NotEct, (false, true)),
+            (0.49, false, Ecn::Ect0, (false, true)),
+            (0.5, true, Ecn::Ect0, (false, true)),
+        ] {
+            let (mut queue, mut accounting) = dualpi2(DualPi2Config { mark, ..DualPi2Config::default() });
+            queue.base = base;
+            (0..50).for_each(|_| queue.halves[C].fifo.push(at(0), packet(ecn)));
+            while queue.dequeue(at(0), &mut accounting).is_some() {}
+            assert_eq!(
+                (accounting.counts.marks > 0, accounting.counts.early > 0),
+                seen,
+                "{base} {mark} {ecn}"
+            );
+        }
+    }
+
+    /// L counts 50 ms longer: at that difference it is still served.
+    #[test]
+    fn time_shifted_serves_l_at_the_shift() {
+        for (classic, served) in [(0, L), (-1, C)] {
+            let (mut queue, _) = dualpi2(DualPi2Config {
+                scheduler: DualPi2Scheduler::TimeShifted,
+                ..DualPi2Config::default()
+            });
+            queue.halves[C].fifo.push(at(1 + classic), packet(Ecn::Ect0));
+            queue.halves[L].fifo.push(at(51), packet(Ecn::Ect1));
+            assert_eq!(queue.schedule(at(60)), Some(served));
+        }
+    }
+
+    /// A queue that was alone begins the round anew: L has fifteen packets before C has one.
+    #[test]
+    fn who_was_alone_has_no_credit() {
+        let (mut queue, mut accounting) = dualpi2(DualPi2Config::default());
+        queue.halves.iter_mut().for_each(|half| half.deficit = 100 * 1500);
+        queue.halves[C].fifo.push(at(0), packet(Ecn::Ect0));
+        assert!(queue.dequeue(at(0), &mut accounting).is_some());
+        assert_eq!((queue.turn, queue.halves.each_ref().map(|half| half.deficit)), (C, [0, 0]));
+        (0..40).for_each(|number| {
+            queue.halves[number % 2].fifo.push(at(0), packet([Ecn::Ect1, Ecn::Ect0][number % 2]))
+        });
+        let served: Vec<Ecn> = (0..18)
+            .filter_map(|_| queue.dequeue(at(0), &mut accounting))
+            .map(|head| head.packet.ecn)
+            .collect();
+        let place = served.iter().position(|ecn| *ecn == Ecn::Ect0);
+        assert_eq!((place, served[16]), (Some(15), Ecn::Ect1), "{served:?}");
+    }
+
+    /// Five packets wait from 4 to 1400 ms. Behind them nothing waits until 2802 ms: the updates at 2805 and 2820 ms give 0.15·(0.003 - 0.015) +
+    /// 3·0.003 and 0.15·(0.018 - 0.015) + 3·0.015.
+    #[test]
+    fn updates_made_late_equal_updates_made_in_time() {
+        let run = |looks: &[i64]| {
+            let (mut queue, mut accounting) = dualpi2(DualPi2Config::default());
+            queue.base = 0.2;
+            (0..5).for_each(|_| queue.enqueue(at(4), packet(Ecn::Ect0), WIDE, &mut accounting));
+            looks.iter().for_each(|&look| queue.catch_up(at(look)));
+            let standing = (queue.base, queue.previous);
+            while queue.dequeue(at(1_400), &mut accounting).is_some() {}
+            looks.iter().for_each(|&look| queue.catch_up(at(1_400 + look)));
+            queue.enqueue(at(2_802), packet(Ecn::Ect0), WIDE, &mut accounting);
+            queue.catch_up(at(2_830));
+            (standing, (queue.base, queue.previous))
+        };
+        let late = run(&[400, 1_400]);
+        assert_eq!(late, run(&[16, 50, 77, 300, 301, 399, 400, 700, 701, 1_400]));
+        assert_eq!(late.0, (1.0, TimeDelta::from_millis(1_391)));
+        assert!((late.1.0 - 0.052_65).abs() < 1e-12 && late.1.1 == TimeDelta::from_millis(18), "{late:?}");
+    }
+
+    /// Ten updates of 0.15·0.015 each, in one look.
+    #[test]
+    fn an_empty_queue_forgets_step_by_step() {
+        let (mut queue, _) = dualpi2(DualPi2Config::default());
+        queue.base = 0.2;
+        queue.catch_up(at(150));
+        assert!((queue.base - 0.177_5).abs() < 1e-12, "{}", queue.base);
+        queue.catch_up(at(15_000));
+        assert_eq!(
+            (queue.base, queue.ticks.poll(at(15_014)), queue.ticks.poll(at(15_015))),
+            (0.0, None, Some(at(15_015)))
+        );
     }
 }

@@ -224,4 +224,67 @@ mod tests {
         assert_eq!((queue.len(), accounting.counts.tail), (100, 1));
         assert_eq!(accounting.dropped[0].packet.flow, 1);
     }
+
+    /// Which flows are served, one packet each, with a quantum of so many octets.
+    fn order(queue: &mut FqCoDel<u64>, accounting: &mut Accounting<u64>, packets: usize) -> Vec<u32> {
+        (0..packets)
+            .filter_map(|_| queue.dequeue(Timestamp::ZERO, accounting))
+            .map(|head| head.packet.flow)
+            .collect()
+    }
+
+    /// RFC 8290 section 4.2: a queue whose credit is spent, and be it to zero, gets a quantum and goes behind the old ones.
+    #[test]
+    fn a_flow_is_served_until_its_credit_is_spent() {
+        for (quantum, expected) in [
+            (1500, vec![1, 2, 1, 2, 1, 2, 1, 2]),
+            (1501, vec![1, 1, 2, 2, 1, 2, 1, 2]),
+            (3000, vec![1, 1, 2, 2, 1, 1, 2, 2]),
+        ] {
+            let (mut queue, mut accounting) = fair(100);
+            queue.quantum = quantum;
+            for flow in [1, 1, 1, 1, 2, 2, 2, 2] {
+                queue.enqueue(Timestamp::ZERO, packet(flow, 1500), WIDE, &mut accounting);
+            }
+            assert_eq!(order(&mut queue, &mut accounting, 9), expected, "{quantum}");
+            assert!(
+                queue.flows.iter().all(|flow| !flow.is_listed)
+                    && queue.old.is_empty()
+                    && queue.new.is_empty()
+            );
+        }
+    }
+
+    /// Section 4.2: a new queue that is empty goes to the end of the old ones before it may be new again.
+    #[test]
+    fn a_flow_does_not_stay_new_by_emptying_its_queue() {
+        let (mut queue, mut accounting) = fair(100);
+        queue.quantum = 3000;
+        (0..6).for_each(|_| queue.enqueue(Timestamp::ZERO, packet(1, 1500), WIDE, &mut accounting));
+        assert_eq!(order(&mut queue, &mut accounting, 2), [1, 1]);
+        queue.enqueue(Timestamp::ZERO, packet(2, 1500), WIDE, &mut accounting);
+        assert_eq!(order(&mut queue, &mut accounting, 2), [2, 1]);
+        queue.enqueue(Timestamp::ZERO, packet(2, 1500), WIDE, &mut accounting);
+        assert_eq!(order(&mut queue, &mut accounting, 4), [1, 2, 1, 1]);
+    }
+
+    /// Flows share a queue modulo the number of queues, and what waits is counted in all.
+    #[test]
+    fn what_waits_is_counted() {
+        let config =
+            FqCoDelConfig { flows: 2, bytes: Some(DataSize::from_bytes(4000)), ..FqCoDelConfig::default() };
+        let nominal = Nominal { rate: WIDE.rate, delay: TimeDelta::ZERO };
+        let mut queue = FqCoDel::new(&config, nominal).unwrap();
+        let mut accounting = Accounting::new(RandomStream::new(1, "fq-codel"));
+        for flow in 1..5 {
+            queue.enqueue(Timestamp::ZERO, packet(flow, 500 + u64::from(flow) * 100), WIDE, &mut accounting);
+        }
+        assert_eq!(queue.flows.iter().map(|flow| flow.fifo.len()).collect::<Vec<_>>(), [2, 2]);
+        assert_eq!((queue.len(), queue.size()), (4, DataSize::from_bytes(3000)));
+        queue.dequeue(Timestamp::ZERO, &mut accounting);
+        assert_eq!((queue.len(), queue.size()), (3, DataSize::from_bytes(2400)));
+        // Flows 3 and 5 share 2500 octets then and 2 and 4 share 1600: the first 800 go.
+        queue.enqueue(Timestamp::ZERO, packet(5, 1700), WIDE, &mut accounting);
+        assert_eq!((queue.len(), queue.size(), accounting.counts.tail), (3, DataSize::from_bytes(3300), 1));
+    }
 }

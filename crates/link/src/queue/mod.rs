@@ -261,3 +261,122 @@ impl<P> Accounting<P> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drops_are_counted_by_their_cause() {
+        let mut accounting = Accounting::new(RandomStream::new(1, "queue"));
+        let causes = [
+            DropCause::Age,
+            DropCause::Early,
+            DropCause::Early,
+            DropCause::Tail,
+            DropCause::Tail,
+            DropCause::Tail,
+        ];
+        for (number, cause) in causes.into_iter().enumerate() {
+            accounting.drop(
+                Timestamp::ZERO,
+                cause,
+                Packet::new(DataSize::from_bytes(1000), Ecn::NotEct, number),
+            );
+        }
+        assert_eq!(accounting.counts, QueueCounts { age: 1, early: 2, tail: 3, ..QueueCounts::default() });
+        assert!(
+            accounting
+                .dropped
+                .iter()
+                .map(|dropped| (dropped.cause, dropped.packet.payload))
+                .eq(causes.into_iter().zip(0..))
+        );
+    }
+
+    #[test]
+    fn a_mark_is_counted_once() {
+        let mut accounting = Accounting::<()>::new(RandomStream::new(1, "queue"));
+        let mut packet = Packet::new(DataSize::from_bytes(1000), Ecn::Ect0, ());
+        (0..2).for_each(|_| accounting.mark(&mut packet));
+        assert_eq!((packet.ecn, accounting.counts.marks), (Ecn::Ce, 1));
+    }
+
+    /// Before a transmitter of 1 Mbit/s.
+    #[test]
+    fn what_does_not_hold_together_is_refused() {
+        let nominal = Nominal { rate: Bitrate::from_mbps(1), delay: TimeDelta::ZERO };
+        for (is_valid, kind, values) in [
+            (true, "drop-tail", "packets = 1"),
+            (false, "drop-tail", "packets = 0"),
+            (false, "drop-tail", "packets_waiting = 0"),
+            (false, "drop-tail", ""),
+            (false, "drop-tail", "packets = 1, packets_waiting = 1"),
+            (false, "drop-tail", "bytes = \"1499 B\""),
+            (true, "drop-tail", "bytes = \"1500 B\""),
+            (false, "drop-tail", "time = \"0 s\""),
+            (false, "drop-tail", "time = \"11 ms\""),
+            (true, "drop-tail", "time = \"12 ms\""),
+            (false, "drop-tail", "time = \"0 s\", live = true"),
+            (true, "drop-tail", "time = \"1 ms\", live = true"),
+            (false, "drop-tail", "packets = 9, live = true"),
+            (false, "drop-tail", "packets = 9, count_in_service = true"),
+            (true, "drop-tail", "bytes = \"1500 B\", count_in_service = true"),
+            (true, "drop-tail", "time = \"12 ms\", count_in_service = true"),
+            (false, "drop-tail", "time = \"12 ms\", live = true, count_in_service = true"),
+            (true, "drop-tail", "sojourn = \"1 ms\""),
+            (false, "drop-tail", "sojourn = \"0 s\""),
+            (true, "drop-tail", "bytes = \"1500 B\", room = \"1500 B\""),
+            (false, "drop-tail", "bytes = \"1500 B\", room = \"1501 B\""),
+            (false, "drop-tail", "bytes = \"1500 B\", room = \"1501 B\", count_in_service = true"),
+            (false, "drop-tail", "bytes = \"1500 B\", room = \"0 B\""),
+            (false, "drop-tail", "packets = 9, room = \"1500 B\""),
+            (false, "drop-tail", "packets_waiting = 9, room = \"1500 B\""),
+            (true, "drop-tail", "time = \"1 ms\", live = true, room = \"1500 B\""),
+            (true, "codel", "target = \"1 ms\", ce_threshold = \"1 ms\""),
+            (false, "codel", "target = \"0 s\""),
+            (false, "codel", "interval = \"0 s\""),
+            (false, "codel", "max_packet = \"0 B\""),
+            (false, "codel", "ce_threshold = \"0 s\""),
+            (true, "fq-codel", "flows = 1, quantum = \"1 B\""),
+            (true, "fq-codel", "flows = 65536"),
+            (false, "fq-codel", "flows = 0"),
+            (false, "fq-codel", "flows = 65537"),
+            (false, "fq-codel", "quantum = \"0 B\""),
+            (false, "fq-codel", "target = \"0 s\""),
+            (true, "pie", "max_burst = \"0 s\", update = \"0.1 ms\", mark_below = 1.0"),
+            (false, "pie", "target = \"0 s\""),
+            (false, "pie", "update = \"0.05 ms\""),
+            (false, "pie", "max_burst = \"-1 ms\""),
+            (false, "pie", "mark_below = 1.1"),
+            (true, "dualpi2", "min_threshold = \"0 s\", range = \"0 s\", coupling = 0.1"),
+            (false, "dualpi2", "coupling = 0.0"),
+            (false, "dualpi2", "coupling = inf"),
+            (false, "dualpi2", "coupling = nan"),
+            (false, "dualpi2", "target = \"0.05 ms\""),
+            (false, "dualpi2", "max_rtt = \"0.05 ms\""),
+            (false, "dualpi2", "min_threshold = \"-1 ms\""),
+            (false, "dualpi2", "range = \"-1 ms\""),
+            (true, "red", "min = 1.0, max = 1.1"),
+            (false, "red", "min = 0.0"),
+            (false, "red", "min = 5.0, max = 5.0"),
+            (false, "red", "max = inf"),
+            (false, "red", "max_p = 1.1"),
+            (false, "red", "weight = 1.1"),
+            (false, "red", "mark_below = 1.1"),
+            (false, "red", "mean_packet = \"0 B\""),
+            (false, "red", "preset = \"rfc2309\", min = 5.0"),
+            (false, "red", "preset = \"rfc2309\", max = 15.0"),
+            (true, "red", "preset = \"rfc2309\", min = 5.0, max = 15.0"),
+        ] {
+            let text = format!(
+                "queue = {{ kind = \"{kind}\"{}{values} }}",
+                if values.is_empty() { "" } else { ", " }
+            );
+            let mut table: std::collections::BTreeMap<String, QueueConfig> =
+                toml::from_str(&text).expect(&text);
+            let config = table.remove("queue").expect("a queue");
+            assert_eq!(config.check(nominal).is_ok(), is_valid, "{text}");
+        }
+    }
+}

@@ -324,4 +324,174 @@ mod tests {
         // 60 KiB wait: 60·8 ms
         assert_eq!(queue.delay(), TimeDelta::from_millis(480));
     }
+
+    /// RFC 8033 section 4.1 and 5.1: a burst, a delay of less than half the target at a probability below 0.2, or two packets of 1000 octets at most.
+    #[test]
+    fn bursts_and_short_queues_are_spared() {
+        let micros = TimeDelta::from_micros;
+        for (probability, old, burst, octets, spared) in [
+            (0.3, 30_000, 0, 2001, false),
+            (0.3, 30_000, 1, 2001, true),
+            (0.3, 30_000, 0, 2000, true),
+            (0.19, 7_499, 0, 2001, true),
+            (0.2, 7_499, 0, 2001, false),
+            (0.19, 7_500, 0, 2001, false),
+        ] {
+            let mut queue = pie(PieConfig::default());
+            (queue.probability, queue.old, queue.burst) = (probability, micros(old), micros(burst));
+            queue.fifo.push(at(0), Packet::new(DataSize::from_bytes(octets), Ecn::NotEct, 0));
+            assert_eq!(queue.is_spared(), spared, "{probability} {old} {burst} {octets}");
+        }
+    }
+
+    /// Section 4.4: a burst is allowed anew where nothing is dropped and the delay was below half the target twice.
+    #[test]
+    fn a_burst_is_allowed_anew_behind_a_calm() {
+        let micros = TimeDelta::from_micros;
+        for (probability, current, old, anew) in [
+            (0.0, 7_499, 7_499, true),
+            (1e-9, 7_499, 7_499, false),
+            (0.0, 7_500, 7_499, false),
+            (0.0, 7_499, 7_500, false),
+        ] {
+            let mut queue = pie(PieConfig::default());
+            (queue.probability, queue.last_wait, queue.old, queue.burst) =
+                (probability, micros(current), micros(old), TimeDelta::ZERO);
+            queue.is_spared();
+            assert_eq!(queue.burst, if anew { TimeDelta::from_millis(150) } else { TimeDelta::ZERO });
+        }
+    }
+
+    /// Section 4.2: the steps by which small probabilities move.
+    #[test]
+    fn small_probabilities_move_in_small_steps() {
+        let bounds = [
+            (1e-6, 2048.0, 512.0),
+            (1e-5, 512.0, 128.0),
+            (1e-4, 128.0, 32.0),
+            (1e-3, 32.0, 8.0),
+            (1e-2, 8.0, 2.0),
+            (1e-1, 2.0, 1.0),
+        ];
+        for (bound, below, from) in bounds {
+            assert_eq!((scale(bound * 0.999), scale(bound)), (below, from), "{bound}");
+        }
+    }
+
+    /// From 5 to 95 ms: (0.125·0.08 + 1.25·0.09)/scale = 0.1225/scale, of which section 5.5 leaves 0.02 from 0.1 on.
+    #[test]
+    fn no_step_is_longer_than_the_cap() {
+        for (cap, before, after) in [(true, 0.1, 0.12), (false, 0.1, 0.2225), (true, 0.0999, 0.161_15)] {
+            let mut queue = pie(PieConfig { cap, ..PieConfig::default() });
+            (queue.probability, queue.old) = (before, TimeDelta::from_millis(5));
+            queue.update(TimeDelta::from_millis(95));
+            assert!((queue.probability - after).abs() < 1e-9, "{cap} {before}: {}", queue.probability);
+            assert_eq!(
+                (queue.current, queue.old, queue.burst),
+                (TimeDelta::from_millis(95), TimeDelta::from_millis(95), TimeDelta::from_millis(135))
+            );
+        }
+    }
+
+    /// At no delay 0.5 loses 0.125·0.015 = 0.001 875, and where there was none before it is multiplied by 0.98 too.
+    #[test]
+    fn without_delay_the_probability_decays() {
+        for (old, current, after) in
+            [(0, 0, (0.5 - 0.001_875) * 0.98), (15, 15, 0.5), (15, 0, 0.5 - 0.001_875 - 1.25 * 0.015)]
+        {
+            let mut queue = pie(PieConfig::default());
+            (queue.probability, queue.old, queue.burst) =
+                (0.5, TimeDelta::from_millis(old), TimeDelta::from_millis(3));
+            queue.update(TimeDelta::from_millis(current));
+            assert!((queue.probability - after).abs() < 1e-12, "{old} {current}: {}", queue.probability);
+            assert_eq!(queue.burst, TimeDelta::ZERO);
+        }
+    }
+
+    /// The wait of an empty queue is none, also by updates that are made late.
+    #[test]
+    fn an_empty_queue_has_no_delay() {
+        let mut queue = pie(PieConfig::default());
+        let mut accounting = Accounting::new(RandomStream::new(1, "pie"));
+        let packet = Packet::new(DataSize::from_bytes(1500), Ecn::NotEct, 0);
+        (0..2).for_each(|_| queue.enqueue(at(0), packet, WIDE, &mut accounting));
+        for (now, wait) in [(10, 10), (14, 14)] {
+            assert_eq!(queue.dequeue(at(now), &mut accounting).map(|head| head.arrived), Some(at(0)));
+            assert_eq!(queue.last_wait, TimeDelta::from_millis(wait));
+        }
+        assert!(queue.dequeue(at(15), &mut accounting).is_none());
+        assert_eq!(
+            (queue.last_wait, queue.current, queue.departures.cycle),
+            (TimeDelta::ZERO, TimeDelta::ZERO, None)
+        );
+    }
+
+    /// What cannot be marked is dropped, and all is from a tenth on.
+    #[test]
+    fn marks_what_it_may() {
+        for (mark, ecn, probability, marked) in [
+            (true, Ecn::Ect0, 0.099, true),
+            (true, Ecn::NotEct, 0.099, false),
+            (false, Ecn::Ect0, 0.099, false),
+            (true, Ecn::Ect0, 0.1, false),
+        ] {
+            let mut queue = pie(PieConfig { mark, ..PieConfig::default() });
+            let mut accounting = Accounting::new(RandomStream::new(1, "pie"));
+            (queue.probability, queue.burst, queue.old) =
+                (probability, TimeDelta::ZERO, TimeDelta::from_millis(30));
+            for number in 0..200 {
+                queue.enqueue(
+                    at(0),
+                    Packet::new(DataSize::from_bytes(1000), ecn, number),
+                    WIDE,
+                    &mut accounting,
+                );
+            }
+            assert_eq!(
+                (accounting.counts.marks > 0, accounting.counts.early > 0),
+                (marked, !marked),
+                "{mark} {ecn} {probability}"
+            );
+        }
+    }
+
+    /// A cycle begins where 16 KiB are left, and its time counts a quarter.
+    #[test]
+    fn a_departure_rate_is_averaged() {
+        let kib = |count: u64| DataSize::from_bytes(count * 1024);
+        let mut rate = DepartureRate::default();
+        rate.on_departure(at(0), kib(1), DataSize::from_bytes(16_383));
+        assert_eq!(rate.cycle, None);
+        rate.on_departure(at(10), kib(1), kib(16));
+        assert_eq!(rate.cycle, Some((at(10), DataSize::ZERO)), "what leaves now was not measured");
+        rate.on_departure(at(60), kib(15), kib(20));
+        assert_eq!((rate.cycle, rate.average), (Some((at(10), kib(15))), None));
+        rate.on_departure(at(110), kib(1), kib(20));
+        assert_eq!(
+            (rate.cycle, rate.average),
+            (Some((at(110), DataSize::ZERO)), Some(TimeDelta::from_millis(100)))
+        );
+        rate.on_departure(at(310), kib(16), kib(1));
+        assert_eq!(
+            (rate.cycle, rate.average),
+            (None, Some(TimeDelta::from_millis(125))),
+            "75 and a quarter of 200"
+        );
+        assert_eq!(rate.delay(kib(32)), TimeDelta::from_millis(250));
+    }
+
+    /// Ten updates in one look are those of ten looks.
+    #[test]
+    fn an_empty_queue_forgets_step_by_step() {
+        let run = |looks: &[i64]| {
+            let mut queue = pie(PieConfig::default());
+            queue.probability = 0.1;
+            looks.iter().for_each(|&look| queue.catch_up(at(look)));
+            (queue.probability, queue.burst)
+        };
+        let looks: Vec<i64> = (1..=10).map(|count| count * 15).collect();
+        assert_eq!(run(&[150]), run(&looks));
+        assert_eq!(run(&[150]).1, TimeDelta::ZERO);
+        assert!((0.07..0.09).contains(&run(&[150]).0), "{:?}", run(&[150]));
+    }
 }

@@ -474,4 +474,143 @@ mod tests {
         queue.adapt(at(1500));
         close(queue.parameters.max_p, 0.1);
     }
+
+    /// ns-2's own values by a delay of 50 ms: 125 packets a second, 3·(0.05 + 0.008) = 0.174 s, w = 1 - exp(-1/217.5).
+    #[test]
+    fn auto_takes_the_delay_of_the_link() {
+        let auto = RedConfig { preset: RedPreset::Auto, ..RedConfig::default() };
+        let nominal = Nominal { rate: Bitrate::from_mbps(1), delay: TimeDelta::from_millis(50) };
+        let weight = auto.parameters(nominal).unwrap().weight;
+        assert!((weight - 0.004_587_15).abs() < 1e-8, "{weight}");
+    }
+
+    /// Adaptive RED has a hundredth, or less above 8 Mbit/s: 80 000/rate.
+    #[test]
+    fn the_least_max_p_follows_the_rate() {
+        let adaptive = RedConfig { adaptive: true, ..RedConfig::default() };
+        for (mbps, least) in [(1, 0.01), (8, 0.01), (16, 0.005)] {
+            close(adaptive.parameters(nominal(mbps)).unwrap().adapt_down_to.unwrap(), least);
+        }
+        let rfc =
+            RedConfig { preset: RedPreset::Rfc2309, min: Some(5.0), max: Some(15.0), ..RedConfig::default() };
+        let rfc = rfc.parameters(nominal(1)).unwrap();
+        assert_eq!((rfc.gentle, rfc.wait, rfc.weight, rfc.adapt_down_to), (false, false, 0.002, None));
+        assert!(ns2_c().gentle && ns2_c().wait);
+    }
+
+    /// What the second of two packets meets that arrive at an average of 80 and a certain probability, where the first opened the count.
+    #[test]
+    fn marks_where_the_packet_and_the_probability_allow_it() {
+        for (mark, ecn, mark_below, marked) in [
+            (true, Ecn::Ect0, 0.0551, true),
+            (true, Ecn::Ect0, 0.055, false),
+            (true, Ecn::NotEct, 0.0551, false),
+            (false, Ecn::Ect0, 0.0551, false),
+        ] {
+            let parameters = Parameters { mark, mark_below, weight: 0.0, wait: false, ..ns2_c() };
+            let mut queue = Red::with(parameters, Limit::PacketsWaiting(1000));
+            (queue.average, queue.above, queue.idle_since, queue.count) = (80.0, true, None, 1000.0);
+            let mut accounting = accounting();
+            let packet = |n| Packet::new(DataSize::from_bytes(1000), ecn, n);
+            (0..2).for_each(|n| queue.fifo.push(Timestamp::ZERO, packet(n)));
+            queue.enqueue(Timestamp::ZERO, packet(2), WIDE, &mut accounting);
+            let seen = (accounting.counts.marks, accounting.counts.early, queue.count);
+            assert_eq!(seen, (u64::from(marked), u64::from(!marked), 0.0), "{mark} {ecn} {mark_below}");
+        }
+    }
+
+    /// Below `min`, or with one packet at most, nothing is dropped and the count begins anew: the next above is let through.
+    #[test]
+    fn the_first_above_the_threshold_opens_the_count() {
+        for (average, waiting, above, opens) in
+            [(25.0, 2, false, true), (24.9, 2, false, false), (25.0, 1, false, false), (24.9, 2, true, false)]
+        {
+            let mut queue = Red::with(Parameters { weight: 0.0, ..ns2_c() }, Limit::PacketsWaiting(1000));
+            (queue.average, queue.above, queue.idle_since, queue.count) = (average, above, None, 7.0);
+            let mut accounting = accounting();
+            let packet = |n| Packet::new(DataSize::from_bytes(1000), Ecn::NotEct, n);
+            (0..waiting).for_each(|n| queue.fifo.push(Timestamp::ZERO, packet(n)));
+            queue.enqueue(Timestamp::ZERO, packet(9), WIDE, &mut accounting);
+            let count = if opens { 1.0 } else { 8.0 };
+            assert_eq!(
+                (queue.above, queue.count, queue.fifo.len() as u64),
+                (opens, count, waiting + 1),
+                "{average} {waiting}"
+            );
+        }
+    }
+
+    /// In byte mode a small packet is dropped less often, and what waits counts in mean packets.
+    #[test]
+    fn byte_mode_weighs() {
+        let parameters = Parameters { byte_mode: true, weight: 0.5, wait: false, ..ns2_c() };
+        assert_eq!(
+            (parameters.weigh(DataSize::from_bytes(250)), ns2_c().weigh(DataSize::from_bytes(250))),
+            (0.25, 1.0)
+        );
+        let mut queue: Red<u64> = Red::with(parameters, Limit::PacketsWaiting(1000));
+        queue.idle_since = None;
+        queue.fifo.push(Timestamp::ZERO, Packet::new(DataSize::from_bytes(500), Ecn::NotEct, 0));
+        queue.update_average(Timestamp::ZERO);
+        close(queue.average, 0.25);
+        // p_b = 0.05 at 75; a quarter of it for 250 octets.
+        let drops = |octets: u64| {
+            let mut queue = Red::with(Parameters { weight: 0.0, ..parameters }, Limit::PacketsWaiting(1000));
+            (queue.average, queue.idle_since) = (75.0, None);
+            let mut accounting = accounting();
+            (0..2).for_each(|n| {
+                queue.fifo.push(Timestamp::ZERO, Packet::new(DataSize::from_bytes(1000), Ecn::NotEct, n))
+            });
+            for _ in 0..8000 {
+                (queue.above, queue.count) = (true, 0.0);
+                let packet = Packet::new(DataSize::from_bytes(octets), Ecn::NotEct, 9);
+                if queue.early_verdict(&packet, &mut accounting) == Verdict::Drop {
+                    accounting.counts.early += 1;
+                }
+            }
+            accounting.counts.early as f64 / 8000.0
+        };
+        assert!(
+            (drops(1000) - 0.05).abs() < 0.01 && (drops(250) - 0.0125).abs() < 0.005,
+            "{} {}",
+            drops(1000),
+            drops(250)
+        );
+    }
+
+    /// A queue that is empty when the transmitter asks is idle from the first time on.
+    #[test]
+    fn idle_time_begins_with_the_first_empty_look() {
+        let mut queue: Red<u64> = Red::with(ns2_c(), Limit::PacketsWaiting(1000));
+        let at = |millis| Timestamp::ZERO + TimeDelta::from_millis(millis);
+        let mut accounting = accounting();
+        queue.enqueue(at(0), Packet::new(DataSize::from_bytes(1000), Ecn::NotEct, 0), WIDE, &mut accounting);
+        assert!(queue.dequeue(at(1), &mut accounting).is_some() && queue.idle_since.is_none());
+        assert!(
+            queue.dequeue(at(2), &mut accounting).is_none()
+                && queue.dequeue(at(5), &mut accounting).is_none()
+        );
+        assert_eq!(queue.idle_since, Some(at(2)));
+    }
+
+    /// Floyd, Gummadi and Shenker 2001: 0.4 of the way from either threshold; up by a quarter or a hundredth, to a half.
+    #[test]
+    fn adaptation_has_bounds() {
+        for (average, before, after) in [
+            (64.9, 0.1, 0.09),
+            (65.0, 0.1, 0.1),
+            (30.0, 0.01, 0.01),
+            (85.0, 0.1, 0.1),
+            (85.1, 0.1, 0.11),
+            (100.0, 0.02, 0.025),
+            (100.0, 0.49, 0.5),
+            (100.0, 0.5, 0.5),
+        ] {
+            let parameters = Parameters { adapt_down_to: Some(0.01), max_p: before, ..ns2_c() };
+            let mut queue: Red<u64> = Red::with(parameters, Limit::PacketsWaiting(1000));
+            queue.average = average;
+            queue.adapt(Timestamp::ZERO + ADAPT_EVERY);
+            close(queue.parameters.max_p, after);
+        }
+    }
 }
