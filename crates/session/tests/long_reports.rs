@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use seaway_session::*;
-use seaway_units::{Bitrate, Timestamp};
+use seaway_units::{Bitrate, TimeDelta, Timestamp};
 
 /// Every round-trip time that a report gave.
 #[derive(Debug, Clone, Default)]
@@ -12,7 +12,7 @@ struct RoundTrips(std::sync::Arc<std::sync::Mutex<Vec<f64>>>);
 
 impl Observer for RoundTrips {
     fn on_feedback(&mut self, _now: Timestamp, feedback: &seaway_control::Feedback<'_>) {
-        self.0.lock().unwrap().extend(feedback.rtt.map(|rtt| rtt.as_millis_f64()));
+        self.0.lock().unwrap().extend(feedback.rtt.map(TimeDelta::as_millis_f64));
     }
 }
 

@@ -497,7 +497,7 @@ mod tests {
         assert!(queue.dequeue(at(0), &mut accounting).is_some());
         assert_eq!((queue.turn, queue.halves.each_ref().map(|half| half.deficit)), (C, [0, 0]));
         (0..40).for_each(|number| {
-            queue.halves[number % 2].fifo.push(at(0), packet([Ecn::Ect1, Ecn::Ect0][number % 2]))
+            queue.halves[number % 2].fifo.push(at(0), packet([Ecn::Ect1, Ecn::Ect0][number % 2]));
         });
         let served: Vec<Ecn> = (0..18)
             .filter_map(|_| queue.dequeue(at(0), &mut accounting))

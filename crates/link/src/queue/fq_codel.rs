@@ -287,4 +287,40 @@ mod tests {
         queue.enqueue(Timestamp::ZERO, packet(5, 1700), WIDE, &mut accounting);
         assert_eq!((queue.len(), queue.size(), accounting.counts.tail), (3, DataSize::from_bytes(3300), 1));
     }
+
+    /// The CoDel of each flow has the values of the configuration.
+    #[test]
+    fn its_codel_is_as_configured() {
+        let millis = TimeDelta::from_millis;
+        let (target, interval, ce_threshold) = (millis(1), millis(2), Some(millis(3)));
+        let max_packet = DataSize::from_bytes(4);
+        let config = FqCoDelConfig {
+            target,
+            interval,
+            max_packet,
+            mark: false,
+            ce_threshold,
+            ..FqCoDelConfig::default()
+        };
+        let expected =
+            CoDelConfig { target, interval, max_packet, mark: false, ce_threshold, ..CoDelConfig::default() };
+        assert_eq!(config.codel(), expected);
+        assert!(FqCoDelConfig::default().codel().mark, "the default of RFC 8290 section 4.3 and not CoDel's");
+    }
+
+    /// A packet in service that fills the limit alone leaves room for none, and nothing is left to drop.
+    #[test]
+    fn overflow_ends_where_nothing_waits() {
+        let config = FqCoDelConfig {
+            bytes: Some(DataSize::from_bytes(1500)),
+            count_in_service: true,
+            ..FqCoDelConfig::default()
+        };
+        let nominal = Nominal { rate: WIDE.rate, delay: TimeDelta::ZERO };
+        let mut queue = FqCoDel::new(&config, nominal).unwrap();
+        let mut accounting = Accounting::new(RandomStream::new(1, "fq-codel"));
+        let transmitter = Transmitter { in_service: Some(DataSize::from_bytes(9000)), ..WIDE };
+        queue.enqueue(Timestamp::ZERO, packet(1, 100), transmitter, &mut accounting);
+        assert_eq!((queue.len(), accounting.counts.tail), (0, 1));
+    }
 }

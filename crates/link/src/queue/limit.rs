@@ -175,3 +175,67 @@ impl Limit {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::Packet;
+    use seaway_units::{Bitrate, Ecn, Timestamp};
+
+    const BYTES: fn(u64) -> DataSize = DataSize::from_bytes;
+
+    /// One packet of 1500 octets in service, or none, at 1 Mbit/s.
+    fn transmitter(is_serving: bool) -> Transmitter {
+        Transmitter { in_service: is_serving.then_some(BYTES(1500)), rate: Bitrate::from_mbps(1) }
+    }
+
+    /// The most that each limit holds, in packets of 500 octets: 24 ms at 1 Mbit/s are 3000 octets.
+    #[test]
+    fn a_limit_holds_so_much_and_no_more() {
+        let time = TimeDelta::from_millis(24);
+        for (limit, idle, serving) in [
+            (Limit::Packets(6), 6, 5),
+            (Limit::PacketsWaiting(6), 6, 6),
+            (Limit::Bytes(BYTES(3000)), 6, 6),
+            (Limit::BytesInAll(BYTES(3000)), 6, 3),
+            (Limit::LiveTime(time), 6, 6),
+        ] {
+            for (is_serving, most) in [(false, idle), (true, serving)] {
+                let mut fifo = Fifo::new();
+                let admission = Admission { limit, room: DataSize::ZERO };
+                for number in 0..10 {
+                    let fits = number < most;
+                    let transmitter = transmitter(is_serving);
+                    assert_eq!(
+                        limit.admits(&fifo, BYTES(500), transmitter),
+                        fits,
+                        "{limit:?} {number} {is_serving}"
+                    );
+                    let admits = admission.admits(fifo.len(), fifo.size(), BYTES(500), transmitter);
+                    assert_eq!(admits, fits, "{limit:?} {number} {is_serving}");
+                    fifo.push(Timestamp::ZERO, Packet::new(BYTES(500), Ecn::NotEct, ()));
+                }
+            }
+        }
+        let outage = Transmitter { rate: Bitrate::ZERO, ..transmitter(false) };
+        assert!(
+            !Limit::LiveTime(time).holds(1, BYTES(1), outage)
+                && Limit::LiveTime(time).holds(0, BYTES(0), outage)
+        );
+    }
+
+    /// A packet takes the room of a full one where that is asked for.
+    #[test]
+    fn a_packet_takes_its_room() {
+        let admission = Admission { limit: Limit::Bytes(BYTES(3000)), room: BYTES(1500) };
+        for (waiting, size, fits) in
+            [(1500, 100, true), (1501, 100, false), (1000, 2000, true), (1001, 2000, false)]
+        {
+            assert_eq!(
+                admission.admits(1, BYTES(waiting), BYTES(size), transmitter(true)),
+                fits,
+                "{waiting} {size}"
+            );
+        }
+    }
+}

@@ -559,7 +559,7 @@ mod tests {
             (queue.average, queue.idle_since) = (75.0, None);
             let mut accounting = accounting();
             (0..2).for_each(|n| {
-                queue.fifo.push(Timestamp::ZERO, Packet::new(DataSize::from_bytes(1000), Ecn::NotEct, n))
+                queue.fifo.push(Timestamp::ZERO, Packet::new(DataSize::from_bytes(1000), Ecn::NotEct, n));
             });
             for _ in 0..8000 {
                 (queue.above, queue.count) = (true, 0.0);

@@ -152,7 +152,7 @@ mod tests {
             adapter.on_long_message();
         }
         let mut rtt = None;
-        adapter.deliver(at(arrived), |feedback| rtt = feedback.rtt.map(|rtt| rtt.as_millis_f64()));
+        adapter.deliver(at(arrived), |feedback| rtt = feedback.rtt.map(TimeDelta::as_millis_f64));
         adapter.take_part();
         rtt
     }
