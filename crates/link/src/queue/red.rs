@@ -333,11 +333,13 @@ mod tests {
     #[test]
     fn spread_with_and_without_wait() {
         let wait = ns2_c();
-        for (count, p) in [(49.0, 0.0), (50.0, 0.02), (60.0, 0.025), (75.0, 0.04), (99.0, 1.0)] {
+        for (count, p) in
+            [(49.0, 0.0), (50.0, 0.02), (60.0, 0.025), (75.0, 0.04), (99.0, 1.0), (100.0, 1.0), (150.0, 1.0)]
+        {
             close(wait.spread(0.02, count), p);
         }
         let no_wait = Parameters { wait: false, ..wait };
-        for (count, p) in [(0.0, 0.02), (10.0, 0.025), (25.0, 0.04), (49.0, 1.0), (50.0, 1.0)] {
+        for (count, p) in [(0.0, 0.02), (10.0, 0.025), (25.0, 0.04), (49.0, 1.0), (50.0, 1.0), (80.0, 1.0)] {
             close(no_wait.spread(0.02, count), p);
         }
     }

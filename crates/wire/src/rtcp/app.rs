@@ -145,4 +145,15 @@ mod tests {
         let parsed = App::parse(Packet::parse(&buffer).unwrap().0).unwrap();
         assert_eq!(parsed.data, [9, 8, 7, 6]);
     }
+
+    #[test]
+    fn a_report_has_its_name_and_subtype() {
+        for (name, subtype, is_it) in [(b"ABCD", REPORT, true), (b"ABCE", REPORT, false), (b"ABCD", 0, false)]
+        {
+            let mut buffer = [0; 12];
+            App { subtype, ssrc: 1, name: *name, data: &[] }.emit(&mut buffer).unwrap();
+            let packet = Packet::parse(&buffer).unwrap().0;
+            assert_eq!(expect(packet, b"ABCD", 12, "report").is_ok(), is_it, "{name:?} {subtype}");
+        }
+    }
 }

@@ -74,4 +74,15 @@ mod tests {
         buffer.copy_from_slice(b"\x81\xCB\0\x03\x01\x02\x03\x04\x08done!\0\0");
         assert!(Bye::parse(Packet::parse(&buffer).unwrap().0).is_err(), "eight announced, seven there");
     }
+
+    /// RFC 3550 section 6.6: a reason of four octets takes two words with its length.
+    #[test]
+    fn several_sources_leave() {
+        let ssrcs = [1, 2];
+        let bye = Bye { ssrcs: List::from(&ssrcs[..]), reason: b"done" };
+        let mut buffer = [0xEE; 20];
+        assert_eq!((bye.buffer_len(), bye.emit(&mut buffer)), (20, Ok(20)));
+        assert_eq!(&buffer, b"\x82\xCB\0\x04\0\0\0\x01\0\0\0\x02\x04done\0\0\0");
+        assert_eq!(Bye::parse(Packet::parse(&buffer).unwrap().0), Ok(bye));
+    }
 }

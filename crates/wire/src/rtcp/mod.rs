@@ -303,4 +303,108 @@ mod tests {
             assert!(Packet::parse(&bytes).is_err(), "{wrong}");
         }
     }
+
+    fn message(octets: &[u8]) -> Message<'_> {
+        Message::parse(Packet::parse(octets).unwrap().0).unwrap()
+    }
+
+    /// The least packet of each type and format.
+    #[test]
+    fn each_type_is_read_as_what_it_is() {
+        use Message as M;
+        let kind = |octets: &[u8]| match message(octets) {
+            M::SenderReport(_) => "SR",
+            M::ReceiverReport(_) => "RR",
+            M::SourceName(_) => "SDES",
+            M::Bye(_) => "BYE",
+            M::App(_) => "APP",
+            M::Nack(_) => "NACK",
+            M::Pli(_) => "PLI",
+            M::Remb(_) => "REMB",
+            M::Ccfb(_) => "CCFB",
+            M::Twcc(_) => "TWCC",
+            M::Unknown(_) => "unknown",
+            other => panic!("{other:?}"),
+        };
+        // The first octet and the type, then words behind the length.
+        for (first, packet_type, body, expected) in [
+            (0x80, 200, &[[0; 4]; 6][..], "SR"),
+            (0x80, 201, &[[0, 0, 0, 1]], "RR"),
+            (0x81, 202, &[[0, 0, 0, 1], [1, 1, b'a', 0]], "SDES"),
+            (0x80, 202, &[], "unknown"),
+            (0x81, 203, &[[0, 0, 0, 1]], "BYE"),
+            (0x81, 204, &[[0, 0, 0, 1], *b"ABCD"], "APP"),
+            (0x80, 204, &[[0, 0, 0, 1], *NadaReport::NAME], "APP"),
+            (0x81, 205, &[[0; 4], [0; 4], [0, 7, 0, 0]], "NACK"),
+            (0x82, 205, &[[0; 4], [0; 4], [0, 7, 0, 0]], "unknown"),
+            (0x8B, 205, &[[0; 4], [0; 4]], "CCFB"),
+            (0x8F, 205, &[[0; 4]; 4], "TWCC"),
+            (0x81, 206, &[[0; 4]; 2], "PLI"),
+            (0x8F, 206, &[[0; 4], [0; 4], *b"REMB", [0; 4]], "REMB"),
+            (0x8F, 206, &[[0; 4], [0; 4], *b"XXXX", [0; 4]], "unknown"),
+            (0x80, 207, &[], "unknown"),
+        ] {
+            let octets = [&[first, packet_type, 0, body.len() as u8], body.as_flattened()].concat();
+            assert_eq!(kind(&octets), expected, "{first:#x} {packet_type}");
+        }
+    }
+
+    #[test]
+    fn each_report_of_ours_is_read_as_what_it_is() {
+        use seaway_units::{Bitrate, DataSize, Probability, TimeDelta};
+        let (sender_ssrc, media_ssrc, delay) = (1, 2, TimeDelta::from_millis(3));
+        let (echo, receive_rate) = (crate::MicrosClock::from_bits(4), Bitrate::from_kbps(8));
+        let (held, capacity) = (DataSize::from_bytes(5), DataSize::from_bytes(6));
+        let nada = NadaReport { sender_ssrc, media_ssrc, ramp_up: true, congestion: delay, receive_rate };
+        let tfrc = TfrcReport {
+            sender_ssrc,
+            media_ssrc,
+            echo,
+            delay,
+            receive_rate,
+            loss_event_rate: Probability::ZERO,
+            new_loss: true,
+            ecn: true,
+            ce_packets: 7,
+        };
+        let level = BufferLevelReport { sender_ssrc, media_ssrc, held, capacity };
+        let aware = BufferAwareReport {
+            sender_ssrc,
+            media_ssrc,
+            held,
+            capacity,
+            echo,
+            delay,
+            highest_sequence: 8,
+            lost: 9,
+        };
+        let mut buffer = [0; 64];
+        let len = nada.emit(&mut buffer).unwrap();
+        assert_eq!(message(&buffer[..len]), Message::Nada(nada));
+        let len = tfrc.emit(&mut buffer).unwrap();
+        assert_eq!(message(&buffer[..len]), Message::Tfrc(tfrc));
+        let len = level.emit(&mut buffer).unwrap();
+        assert_eq!(message(&buffer[..len]), Message::BufferLevel(level));
+        let len = aware.emit(&mut buffer).unwrap();
+        assert_eq!(message(&buffer[..len]), Message::BufferAware(aware));
+    }
+
+    #[test]
+    fn a_wrong_header_is_named() {
+        let error = |octets: &[u8]| Packet::parse(octets).unwrap_err();
+        let expected = "2";
+        assert_eq!(
+            error(&[0x40, 200, 0, 0]),
+            Error::Invalid { field: "RTCP version", offset: 0, seen: 1, expected }
+        );
+        let expected = "1 to the octets of the body";
+        let field = "RTCP padding count";
+        assert_eq!(
+            error(&[0xA0, 250, 0, 1, 0, 0, 0, 5]),
+            Error::Invalid { field, offset: 7, seen: 5, expected }
+        );
+        let all = [0xA0, 250, 0, 1, 0, 0, 0, 4];
+        assert_eq!(Packet::parse(&all).unwrap().0.bytes(), &all[..4], "the whole body is padding");
+        assert_eq!(error(&[0xA0, 250, 0, 0]), Error::Invalid { field, offset: 3, seen: 0, expected });
+    }
 }
