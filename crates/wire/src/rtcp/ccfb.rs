@@ -334,4 +334,27 @@ mod tests {
             Err(Error::Invalid { seen: 16_641, .. })
         ));
     }
+
+    /// RFC 8888 section 3.1: the report timestamp is not left out, also where no stream is reported.
+    #[test]
+    fn a_report_without_its_time_is_refused() {
+        let octets = [0x8B, 205, 0, 2, 0, 0, 0, 1, 0, 0, 0, 9];
+        let report = Ccfb::parse(Packet::parse(&octets).unwrap().0).unwrap();
+        assert_eq!((report.report_timestamp.bits(), report.streams().count()), (9, 0));
+        let octets = [0x8B, 205, 0, 1, 0, 0, 0, 1];
+        assert!(Ccfb::parse(Packet::parse(&octets).unwrap().0).is_err());
+    }
+
+    /// Section 3.1: no more than 16 384 packets of a stream.
+    #[test]
+    fn so_many_packets_of_a_stream_and_no_more() {
+        for (count, is_valid) in [(16_384_u16, true), (16_385, false)] {
+            let words = 4 + count.div_ceil(2);
+            let mut octets = vec![0; 4 + 4 * usize::from(words)];
+            octets[..2].copy_from_slice(&[0x8B, 205]);
+            octets[2..4].copy_from_slice(&words.to_be_bytes());
+            octets[14..16].copy_from_slice(&count.to_be_bytes());
+            assert_eq!(Ccfb::parse(Packet::parse(&octets).unwrap().0).is_ok(), is_valid, "{count}");
+        }
+    }
 }

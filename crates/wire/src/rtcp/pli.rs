@@ -51,7 +51,7 @@ mod tests {
     fn twelve_octets() {
         let mut buffer = [0; 12];
         let pli = Pli { sender_ssrc: 0x0102_0304, media_ssrc: 0x0506_0708 };
-        assert_eq!(pli.emit(&mut buffer), Ok(12));
+        assert_eq!((pli.buffer_len(), pli.emit(&mut buffer)), (12, Ok(12)));
         assert_eq!(buffer, [0x81, 206, 0, 2, 1, 2, 3, 4, 5, 6, 7, 8]);
         assert_eq!(Pli::parse(Packet::parse(&buffer).unwrap().0), Ok(pli));
         assert!(pli.emit(&mut buffer[..11]).is_err());

@@ -47,3 +47,22 @@ impl<'a> ReceiverReport<'a> {
         Ok(packet.len())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 3550 section 6.4.2: eight octets, and 24 for each block.
+    #[test]
+    fn blocks_are_counted() {
+        let blocks = [1, 2].map(|ssrc| ReportBlock { ssrc, highest_sequence: 7, ..ReportBlock::default() });
+        let report = ReceiverReport { ssrc: 0x0102_0304, blocks: List::from(&blocks[..]) };
+        let mut buffer = [0xEE; 56];
+        assert_eq!((report.buffer_len(), report.emit(&mut buffer)), (56, Ok(56)));
+        assert_eq!(buffer[..12], [0x82, 201, 0, 13, 1, 2, 3, 4, 0, 0, 0, 1]);
+        assert_eq!(ReceiverReport::parse(Packet::parse(&buffer).unwrap().0), Ok(report));
+        assert!(report.emit(&mut [0; 55]).is_err());
+        buffer[0] = 0x83;
+        assert!(ReceiverReport::parse(Packet::parse(&buffer).unwrap().0).is_err(), "three announced");
+    }
+}

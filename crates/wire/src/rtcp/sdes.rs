@@ -89,4 +89,19 @@ mod tests {
         let beyond = b"\x81\xCA\0\x02\0\0\0\x09\x01\x09ab";
         assert!(SourceName::parse(Packet::parse(beyond).unwrap().0).is_err());
     }
+
+    /// An item of five octets before the name.
+    #[test]
+    fn an_item_is_passed_over_by_its_own_length() {
+        let bytes = b"\x81\xCA\0\x05\0\0\0\x09\x02\x05third\x01\x02me\0\0\0\0\0";
+        let name = SourceName::parse(Packet::parse(bytes).unwrap().0).unwrap();
+        assert_eq!((name.ssrc, name.cname), (9, &b"me"[..]));
+        // The list ends where the packet does, and an item there has no length.
+        let cut = b"\x81\xCA\0\x02\0\0\0\x09\x02\x01a\x01";
+        let error = SourceName::parse(Packet::parse(cut).unwrap().0).unwrap_err();
+        assert_eq!(
+            error,
+            Error::Truncated { field: "source description item", offset: 12, needed: 1, available: 0 }
+        );
+    }
 }

@@ -73,3 +73,30 @@ impl<'a> SenderReport<'a> {
         Ok(packet.len())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 3550 section 6.4.1: seven words, and six for each block.
+    #[test]
+    fn seven_words_and_the_blocks() {
+        let blocks = [1, 2].map(|ssrc| ReportBlock { ssrc, ..ReportBlock::default() });
+        let report = SenderReport {
+            ssrc: 0x0102_0304,
+            ntp_time: NtpTime::from_bits(0x1112_1314_1516_1718),
+            rtp_timestamp: 0x2122_2324,
+            packet_count: 0x3132_3334,
+            octet_count: 0x4142_4344,
+            blocks: List::from(&blocks[..]),
+        };
+        let mut buffer = [0xEE; 76];
+        assert_eq!((report.buffer_len(), report.emit(&mut buffer)), (76, Ok(76)));
+        let head = b"\x82\xC8\0\x12\x01\x02\x03\x04\x11\x12\x13\x14\x15\x16\x17\x18\x21\x22\x23\x24\x31\x32\x33\x34\x41\x42\x43\x44";
+        assert_eq!(&buffer[..28], head);
+        assert_eq!(SenderReport::parse(Packet::parse(&buffer).unwrap().0), Ok(report));
+        assert!(report.emit(&mut [0; 75]).is_err());
+        buffer[0] = 0x83;
+        assert!(SenderReport::parse(Packet::parse(&buffer).unwrap().0).is_err(), "three announced");
+    }
+}

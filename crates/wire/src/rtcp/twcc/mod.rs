@@ -116,3 +116,30 @@ fn measure(bytes: &[u8], count: usize) -> Result<(usize, usize), Error> {
     }
     Ok((at - field::CHUNKS, deltas))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Section 3.1: symbols behind the last status are ignored, be they the reserved one. 0xDFFF is one small delta and six of it.
+    #[test]
+    fn symbols_behind_the_last_status_are_ignored() {
+        let mut octets = [0; 24];
+        octets[..4].copy_from_slice(&[0x8F, 205, 0, 5]);
+        octets[12..].copy_from_slice(&[0, 7, 0, 1, 0, 0, 1, 0, 0xDF, 0xFF, 4, 0]);
+        let report = Twcc::parse(Packet::parse(&octets).unwrap().0).unwrap();
+        assert!(report.packets().eq([(7, Some(TimeDelta::from_millis(65)))]), "64 ms and four ticks");
+        octets[15] = 2;
+        assert!(Twcc::parse(Packet::parse(&octets).unwrap().0).is_err(), "the second is reserved");
+    }
+
+    #[test]
+    fn a_report_without_its_head_is_refused() {
+        for len in [12, 16] {
+            let mut octets = [0; 16];
+            octets[..4].copy_from_slice(&[0x8F, 205, 0, len / 4 - 1]);
+            let packet = Packet::parse(&octets[..usize::from(len)]).unwrap().0;
+            assert!(Twcc::parse(packet).is_err(), "{len} octets");
+        }
+    }
+}
