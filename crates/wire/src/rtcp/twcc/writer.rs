@@ -192,7 +192,28 @@ mod tests {
             assert!(emitted.len <= room && emitted.statuses > 0);
             assert_eq!(read(&buffer[..emitted.len]).len(), emitted.statuses.into());
         }
-        assert!(WRITER.emit(0, arrivals, &mut [0; 23]).is_err());
+        let error = WRITER.emit(0, arrivals.clone(), &mut [0; 23]).unwrap_err();
+        assert_eq!(error, Error::NoRoom { field: KIND.name, needed: 24, available: 23 });
+        // A head of twenty octets, a run, and a delta of one octet each.
+        let emitted = WRITER.emit(0, arrivals, &mut [0; 40]).unwrap();
+        assert_eq!(emitted, Emitted { len: 40, statuses: 18 });
+    }
+
+    /// Gaps of 1 ms, 100 ms and none at all take all three kinds of chunks.
+    #[test]
+    fn many_chunks_are_read_back() {
+        let mut micros = 64_000;
+        let arrivals: Vec<Option<Timestamp>> = (0..300)
+            .map(|index| {
+                micros += if index % 50 == 9 { 100_000 } else { 1_000 };
+                if index % 30 < 20 && index % 7 == 3 { None } else { at(micros) }
+            })
+            .collect();
+        let mut buffer = [0; 1200];
+        let emitted = WRITER.emit(9, arrivals.iter().copied(), &mut buffer).unwrap();
+        assert_eq!(emitted.statuses, 300);
+        let expected = arrivals.iter().map(|arrival| arrival.map(|at| at.as_nanos() as i64 / 1000));
+        assert!(read(&buffer[..emitted.len]).into_iter().eq((9..).zip(expected)));
     }
 
     #[test]
