@@ -193,7 +193,7 @@ mod tests {
         let rtt = Some(TimeDelta::from_millis(0x0708_090A));
         let header = DataHeader { sequence_number: 0x0102, presentation_ms: 0x0304_0506, rtt };
         let mut buffer = [0xEE; 12];
-        assert_eq!(header.emit(&mut buffer), Ok(10));
+        assert_eq!((header.buffer_len(), header.emit(&mut buffer)), (10, Ok(10)));
         assert_eq!(buffer, [1, 2, 3, 4, 5, 6, 7, 8, 9, 0x0A, 0xEE, 0xEE]);
         assert_eq!(DataHeader::parse(&buffer), Ok((header, &[0xEE, 0xEE][..])));
         let early = DataHeader { rtt: None, ..header };
@@ -213,22 +213,23 @@ mod tests {
         assert_eq!(message.emit(&mut buffer), Ok(12));
         assert_eq!(buffer, [1, 0, 0, 3, 0xFF, 0xFF, 0x40, 0, 0, 1, 0x0A, 0x0B]);
         assert_eq!(Message::parse(&buffer), Ok(message));
-        let covered: Vec<_> = [65_000, 65_535, 0, 1, 2, 30, 31, 32, 5_000]
+        // Half of the numbers, 32 767, are ahead of the cumulative one.
+        let covered: Vec<_> = [32_767, 65_000, 65_535, 0, 1, 2, 30, 31, 32, 5_000, 32_766]
             .into_iter()
             .filter(|&number| acknowledgement.covers(number))
             .collect();
-        assert_eq!(covered, [65_000, 65_535, 1, 31]);
+        assert_eq!(covered, [32_767, 65_000, 65_535, 1, 31]);
     }
 
     #[test]
     fn request_names_each_number() {
-        let numbers = [65_535, 1];
+        let numbers = [65_535, 1, 2];
         let message = Message::RetransmissionRequest(List::from(&numbers[..]));
-        let mut buffer = [0; 6];
-        assert_eq!(message.emit(&mut buffer), Ok(6));
-        assert_eq!(buffer, [2, 2, 0xFF, 0xFF, 0, 1]);
+        let mut buffer = [0; 8];
+        assert_eq!(message.emit(&mut buffer), Ok(8));
+        assert_eq!(buffer, [2, 3, 0xFF, 0xFF, 0, 1, 0, 2]);
         assert_eq!(Message::parse(&buffer), Ok(message));
-        assert!(Message::parse(&buffer[..5]).is_err());
+        assert!(Message::parse(&buffer[..7]).is_err());
         assert!(Message::parse(&[3]).is_err());
         assert!(Message::parse(&[]).is_err());
         let many = [0; 256];

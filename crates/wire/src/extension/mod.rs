@@ -256,9 +256,12 @@ mod tests {
         let mut buffer = [0; 8];
         let mut writer = Writer::new(Form::OneByte, &mut buffer);
         assert!(writer.push(15, &[1]).is_err());
-        assert!(writer.push(0, &[1]).is_err());
-        assert!(writer.push(1, &[]).is_err());
-        assert!(writer.push(1, &[0; 17]).is_err());
+        let field = "RTP extension element";
+        let expected = "an identifier from 1 and a length its form can hold";
+        for (id, len, seen) in [(0, 1, 0), (1, 0, 0), (1, 17, 17)] {
+            let error = writer.push(id, &[0; 17][..len]).unwrap_err();
+            assert_eq!(error, Error::Invalid { field, offset: 0, seen, expected });
+        }
         assert!(writer.push(1, &[0; 8]).is_err(), "no room");
         writer.push(3, &TransportSequence(0x0102).to_bytes()).unwrap();
         let extension = writer.finish().unwrap();

@@ -137,5 +137,7 @@ mod tests {
         assert_eq!(data.to_bytes()[12..], [0xAB, 0xCD, 0x80, 0]);
         assert_eq!(CtfrcData::parse(&data.to_bytes()), Ok(data));
         assert!(CtfrcData::parse(&data.to_bytes()[..15]).is_err());
+        let counted = CtfrcData { is_virtual: false, ..data };
+        assert_eq!(CtfrcData::parse(&counted.to_bytes()), Ok(counted));
     }
 }
