@@ -73,7 +73,6 @@ UNNAMED = [
     ("window, 2.5 f", "pace.rs", "(2.5 - 1.5 * cell)", "2.5"),
     ("start, 4 ms", "loops.rs", "let threshold = 0.004 + 4.0", "0.004"),
     ("base, 5 s", "loops.rs", "t - self.last_empty > 5.0", "5.0"),
-    ("loss test, 2 standard errors", "loss.rs", "usual - less > 2.0 * deviation", "2.0"),
     ("loss test, 2 points", "loss.rs", "deviation && usual - less > 0.02", "0.02"),
     ("loss over 6 s", "loops.rs", "self.fates.between(t - 6.0, t - 0.4)", "6.0"),
     ("overflow, half of the longest", "mod.rs", "self.bound_queue(0.5)", "0.5"),

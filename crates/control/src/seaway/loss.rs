@@ -294,6 +294,9 @@ impl LossTest {
     const MATURE: f64 = 0.4;
     const SHORTEST_PAUSE: f64 = 2.0;
     const LONGEST_PAUSE: f64 = 30.0;
+    /// By how many standard errors loss must be less, and by how many where it is what a test found to be the channel's.
+    const ERRORS: f64 = 2.0;
+    const ERRORS_IF_KNOWN: f64 = 3.0;
     /// More loss is tested.
     pub(super) const THRESHOLD: f64 = 0.015;
     /// Time constant by which a slow change of the channel's loss is followed.
@@ -394,7 +397,10 @@ impl LossTest {
         let variance =
             usual * (1.0 - usual) / before.sent + usual.max(1.0 / during.sent) * (1.0 - usual) / during.sent;
         let deviation = (variance * fates.dispersion(t - 6.0, from)).sqrt();
-        if usual - less > 2.0 * deviation && usual - less > 0.02 {
+        // Of many tests of one channel a few seem to find less by chance.
+        let is_known = usual < 1.3 * self.channel + 0.01;
+        let errors = if is_known { Self::ERRORS_IF_KNOWN } else { Self::ERRORS };
+        if usual - less > errors * deviation && usual - less > 0.02 {
             self.pause = Self::SHORTEST_PAUSE;
             self.hold_until = t + 2.0;
             self.next = t + 0.1;
@@ -496,6 +502,29 @@ mod tests {
         };
         assert!((0.04..=0.06).contains(&less), "{less}");
         assert_eq!(run(|_| 200), None, "half a per cent is not tested");
+    }
+
+    /// 5 % of loss become 0.8 % of 240 packets, by 2.9 standard errors, or nothing, by 3.4.
+    #[test]
+    fn a_loss_that_is_known_takes_more_to_be_ours() {
+        let verdict = |channel: f64, lost: f64| {
+            let (mut fates, mut test) = (Fates::new(), LossTest { channel, ..LossTest::new() });
+            for packet in 0..400 {
+                let t = f64::from(packet) / 100.0 + 0.005;
+                let sent = if t < 3.0 { 10 } else { 8 };
+                (0..sent).for_each(|_| fates.on_sent(t));
+                let is_lost = if t < 3.0 { packet % 2 == 0 } else { f64::from(packet % 30) < lost };
+                if is_lost {
+                    fates.on_lost(t);
+                }
+            }
+            let before = fates.between(0.0, 3.0);
+            test.conclude(4.2, 0.05, &fates, 3.0, 3.4, before)
+        };
+        assert!(matches!(verdict(0.0, 2.0), Some(Verdict::FollowsRate(_))));
+        assert_eq!(verdict(0.05, 2.0), Some(Verdict::Channel));
+        assert!(matches!(verdict(0.05, 0.0), Some(Verdict::FollowsRate(_))), "much less");
+        assert!(matches!(verdict(0.02, 2.0), Some(Verdict::FollowsRate(_))), "more than is known");
     }
 
     #[test]
