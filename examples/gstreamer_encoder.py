@@ -73,9 +73,12 @@ class Encoder:
 
 
 def main(arguments):
+    correction = Correction() if arguments[:1] == ["--correct"] else None
+    arguments = arguments[1:] if correction else arguments
+    if len(arguments) not in (2, 3):
+        return __doc__
     Gst.init(None)
-    correction = Correction() if arguments[0] == "--correct" else None
-    name, assignment, *source = arguments[1:] if correction else arguments
+    name, assignment, *source = arguments
     coded = "video/x-h264,stream-format=byte-stream,alignment=au"
     begin = source[0] if source else "fdsrc fd=0 ! y4mdec"
     pipeline = Gst.parse_launch(f"{begin} ! videoconvert ! {name} name=encoder ! h264parse config-interval=-1 ! {coded} ! fdsink")

@@ -162,9 +162,9 @@ impl Relay {
             |message: &Message| [CLASS_SUCCESS_RESPONSE, CLASS_ERROR_RESPONSE].contains(&message.typ.class);
         let passed = match decoded(datagram).filter(is_answer) {
             Some(answer) => self.answer(answer),
-            None => Some(datagram.to_vec()),
+            None => Some(BytesMut::from(datagram)),
         };
-        if let Some(octets) = passed {
+        if let Some(message) = passed {
             let transport = TransportContext {
                 local_addr: self.local,
                 peer_addr: self.server,
@@ -172,17 +172,13 @@ impl Relay {
                 transport_protocol: TransportProtocol::UDP,
             };
             // What the library refuses is of no use.
-            let _ = self.client.handle_read(TaggedBytesMut {
-                now,
-                transport,
-                message: BytesMut::from(&octets[..]),
-            });
+            let _ = self.client.handle_read(TaggedBytesMut { now, transport, message });
         }
         self.settle();
     }
 
     /// The answer as the client is to see it; `None` where it is to see nothing.
-    fn answer(&mut self, mut answer: Message) -> Option<Vec<u8>> {
+    fn answer(&mut self, mut answer: Message) -> Option<BytesMut> {
         let own = self.requests.of_answer(answer.transaction_id)?;
         let is_signed = self.requests.is_signed(own);
         if answer.typ.class == CLASS_ERROR_RESPONSE {
@@ -196,7 +192,7 @@ impl Relay {
         }
         self.requests.remove(own);
         answer.raw.get_mut(BEFORE_NUMBER..BEFORE_NUMBER + own.0.len())?.copy_from_slice(&own.0);
-        Some(answer.raw)
+        Some(BytesMut::from(&answer.raw[..]))
     }
 
     /// A request has failed; `None` where the client is not to see it.
