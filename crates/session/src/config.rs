@@ -94,11 +94,11 @@ impl SenderConfig {
     }
 
     /// The same for frames that are shown at most so long after the least delay of the path: frames are skipped where what
-    /// waits would take all of it, and a picture leaves in a third of it (docs/models/latency.md).
+    /// waits would take all of it, and a picture leaves in three tenths of it (docs/models/latency.md).
     #[must_use]
     pub fn within(mut self, latency: TimeDelta) -> Self {
         self.queue.delay = self.queue.delay.map(|delay| delay.min(latency * 2));
-        self.picture_time = Some(latency / 3);
+        self.picture_time = Some(latency * 3 / 10);
         self
     }
 
@@ -106,7 +106,7 @@ impl SenderConfig {
     pub(crate) fn change_latency(&mut self, latency: TimeDelta) {
         let usual = QueueLimits::default().delay;
         self.queue.delay = self.queue.delay.and(usual).map(|delay| delay.min(latency * 2));
-        self.picture_time = Some(latency / 3);
+        self.picture_time = Some(latency * 3 / 10);
         self.adaptive.iter_mut().for_each(|adaptive| adaptive.deadline = latency);
     }
 }

@@ -422,7 +422,7 @@ impl RateController for Seaway {
 
     fn least_used(&self) -> f64 {
         // The capacity is measured from trains of packets, and holds while less is sent.
-        0.5
+        0.45
     }
 
     fn target(&self) -> Target {
