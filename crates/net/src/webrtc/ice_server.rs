@@ -243,6 +243,7 @@ fn unquoted(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn a_link_is_read_as_it_was_written() {
@@ -297,5 +298,49 @@ mod tests {
         assert_eq!(of_links([&*long].into_iter()), []);
         let many = "<stun:h>; rel=ice-server,".repeat(IceServer::MOST + 1);
         assert_eq!(of_links([&*many].into_iter()).len(), IceServer::MOST);
+    }
+
+    /// Pieces of a `Link` header in any order, with any text between them.
+    fn odd_header() -> impl Strategy<Value = String> {
+        const PIECES: [&str; 16] = [
+            "<",
+            ">",
+            ";",
+            ",",
+            "\"",
+            "\\",
+            "=",
+            " ",
+            "turn:h",
+            "stun:[::1]:9",
+            "rel=ice-server",
+            "username=",
+            "credential=",
+            "é",
+            "?transport=udp",
+            "<turn:h>;rel=ice-server;username=a;credential=b",
+        ];
+        let piece =
+            prop_oneof![4 => prop::sample::select(&PIECES[..]).prop_map(str::to_owned), 1 => ".{0,3}"];
+        prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn any_header_is_safe(header in odd_header()) {
+            let servers = of_links([&*header].into_iter());
+            prop_assert!(servers.len() <= IceServer::MOST);
+            for server in servers {
+                prop_assert_eq!(of_links([&*server.link()].into_iter()), [server]);
+            }
+        }
+
+        #[test]
+        fn any_account_is_read_as_it_was_written(name in "[ -~]{1,20}", password in "[ -~]{1,20}") {
+            let account = Account::checked(name, password).expect("printable");
+            let (server, _) = IceServer::of_uri("turn:h").unwrap();
+            let server = server.with_account(Some(account)).unwrap();
+            prop_assert_eq!(of_links([&*server.link()].into_iter()), [server]);
+        }
     }
 }
