@@ -3,7 +3,7 @@
 use super::framer::{Framed, Framer};
 use super::framing::Framing;
 use super::packet::Packet;
-use super::psi::{Component, Tables};
+use super::psi::{Component, PRIVATE_DATA, Tables};
 use crate::container::pes;
 use std::collections::VecDeque;
 
@@ -50,6 +50,11 @@ impl Companion {
         self.component.stream_type == AAC
     }
 
+    /// True for Opus of one channel, or of two in one stream.
+    pub fn is_plain_opus(&self) -> bool {
+        self.component.is_plain_opus
+    }
+
     /// Its codec, or the number of its type.
     pub fn name(&self) -> String {
         self.component.name()
@@ -89,6 +94,12 @@ impl Demultiplexer {
             is_filled_up: false,
             ready: VecDeque::new(),
         }
+    }
+
+    /// Takes the first stream of Opus of one channel, or of two in one stream, whose access units have headers of their own
+    /// ("Encapsulation of Opus in MPEG-TS").
+    pub fn plain_opus(framing: Framing) -> Self {
+        Self::new(framing, PRIVATE_DATA)
     }
 
     /// Takes the stream of this PID alone, if it has the type.
@@ -145,7 +156,7 @@ impl Demultiplexer {
         self.ready.extend(self.partial.take().filter(|_| is_filled_up));
     }
 
-    /// The next part that is whole, which shows with the beginning of another, or of AAC by its length.
+    /// The next part that is whole, which shows with the beginning of another, or of sound by its length.
     pub fn poll(&mut self) -> Option<ElementaryPacket> {
         self.ready.pop_front()
     }
@@ -174,7 +185,8 @@ impl Demultiplexer {
         }
         // What follows may be long in coming, and sound is short of time. Pictures go on in packets without a time stamp.
         let is_whole = |partial: &ElementaryPacket| self.length == Some(partial.payload.len() as u64);
-        if self.stream_type == AAC && self.partial.as_ref().is_some_and(is_whole) {
+        let is_sound = matches!(self.stream_type, AAC | PRIVATE_DATA);
+        if is_sound && self.partial.as_ref().is_some_and(is_whole) {
             self.ready.extend(self.partial.take());
         }
         if self.partial.as_ref().is_some_and(|partial| partial.payload.len() > LONGEST) {
@@ -182,12 +194,17 @@ impl Demultiplexer {
         }
     }
 
+    /// Private data is taken where it is Opus.
+    fn is_of_type(&self, component: &Component) -> bool {
+        component.stream_type == self.stream_type
+            && (self.stream_type != PRIVATE_DATA || component.is_plain_opus)
+    }
+
     fn find(&mut self) {
         let programs = self.tables.programs();
         let mut components = programs.iter().flat_map(|program| &program.components);
         let is_wanted = |pid| self.only.is_none_or(|only| only == pid);
-        let found = components
-            .find(|component| component.stream_type == self.stream_type && is_wanted(component.pid));
+        let found = components.find(|component| self.is_of_type(component) && is_wanted(component.pid));
         if let Some(pid) = found.map(|component| component.pid).filter(|pid| self.pid != Some(*pid)) {
             self.pid = Some(pid);
             (self.partial, self.counter) = (None, None);

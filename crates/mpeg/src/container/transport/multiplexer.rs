@@ -400,6 +400,10 @@ mod tests {
         assert_eq!(first[4..8], [0, 0, 1, PRIVATE_ID]);
         assert_eq!(u16::from_be_bytes([first[8], first[9]]), 8 + 4 + 255);
         assert_eq!(first[18..22], [0x7f, 0xe0, 0xff, 0]);
+        let mut demultiplexer = Demultiplexer::plain_opus(Framing::Plain).only(SOUND_PID);
+        demultiplexer.push(&stream);
+        let packet = demultiplexer.poll().expect("it is whole by its length");
+        assert_eq!((packet.pts, packet.payload.len()), (Some(0), 4 + 255));
     }
 
     #[test]

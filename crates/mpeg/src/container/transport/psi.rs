@@ -22,6 +22,8 @@ pub(super) struct Component {
     pub(super) pid: u16,
     /// Private data that its registration descriptor (2.6.8) names as Opus.
     pub(super) is_opus: bool,
+    /// Opus in one channel or in two of one stream, so that a packet is one of RFC 6716.
+    pub(super) is_plain_opus: bool,
 }
 
 impl Component {
@@ -149,23 +151,37 @@ fn parse_map(section: &[u8]) -> Option<Program> {
         let descriptors = body.get(at + 5..).unwrap_or_default();
         let descriptors = &descriptors[..descriptors.len().min(length.into())];
         let is_opus = stream_type == PRIVATE_DATA && registers(descriptors, OPUS);
-        components.push(Component { stream_type, pid, is_opus });
+        let is_plain_opus = is_opus && matches!(opus_channels(descriptors), Some(1 | 2));
+        components.push(Component { stream_type, pid, is_opus, is_plain_opus });
         at += 5 + usize::from(length);
     }
     Some(Program { number, pcr_pid, components })
 }
 
 /// Whether a registration descriptor among them has this identifier.
-fn registers(mut descriptors: &[u8], identifier: [u8; 4]) -> bool {
+fn registers(descriptors: &[u8], identifier: [u8; 4]) -> bool {
     const REGISTRATION: u8 = 5;
-    while let [tag, length, rest @ ..] = descriptors {
-        let length = usize::from(*length).min(rest.len());
-        if *tag == REGISTRATION && rest[..length].starts_with(&identifier) {
-            return true;
-        }
-        descriptors = &rest[length..];
-    }
-    false
+    contents(descriptors).any(|(tag, content)| tag == REGISTRATION && content.starts_with(&identifier))
+}
+
+/// The code of the channels in the descriptor of Opus: their number where it is 1 or 2 ("Encapsulation of Opus in MPEG-TS", table 4).
+fn opus_channels(descriptors: &[u8]) -> Option<u8> {
+    const EXTENSION: u8 = 0x7f;
+    const OPUS_AUDIO: u8 = 0x80;
+    contents(descriptors).find_map(|descriptor| match descriptor {
+        (EXTENSION, &[OPUS_AUDIO, code, ..]) => Some(code),
+        _ => None,
+    })
+}
+
+/// Tags and contents of descriptors; the last one may be cut.
+fn contents(mut descriptors: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
+    std::iter::from_fn(move || {
+        let [tag, length, rest @ ..] = descriptors else { return None };
+        let (content, behind) = rest.split_at(usize::from(*length).min(rest.len()));
+        descriptors = behind;
+        Some((*tag, content))
+    })
 }
 
 /// Puts sections together from the packets of one PID.
