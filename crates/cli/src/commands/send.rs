@@ -22,6 +22,7 @@ use crate::web::{ControlName, Hello};
 use seaway_control::window::Window;
 use seaway_control::{ControlSpec, Registry, SpecError, policy};
 use seaway_media::shaped::Encapsulation;
+use seaway_media::transport::SoundFormat;
 use seaway_net::Via;
 use seaway_report::qlog::End;
 use seaway_session::window::WindowSenderConfig;
@@ -74,8 +75,8 @@ pub(crate) struct Arguments {
     /// With the input `none` it uses its own camera. $SEAWAY_TARGET is the path of a pipe with the target rate
     #[arg(help_heading = "Source", long, value_name = "COMMAND", conflicts_with = "copy")]
     encoder: Option<String>,
-    /// Send no sound. The first sound track of a file or a transport stream is sent as Opus where FFmpeg is installed, that of
-    /// `test:…+tone` always
+    /// Send no sound. The first sound track of a file or a transport stream is sent where FFmpeg is installed, Opus as it is and others coded as
+    /// Opus; that of `test:…+tone` always
     #[arg(help_heading = "Source", long)]
     no_audio: bool,
     /// Send this sound with a camera, --encoder or any other input: a shell command that writes 16-bit PCM of two channels at 48 kHz to its
@@ -166,10 +167,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     interrupt::install_live()?;
     let Addressed { builder, is_keyed, to, mtu } = plan.address(arguments)?;
     let mut input = plan.open(arguments)?;
-    let sound = match arguments.destination {
-        Destination::Transport(_) => arguments.sound(&mut input).for_transport(),
-        _ => arguments.sound(&mut input),
-    };
+    let sound = arguments.sound(&mut input).copied(match arguments.destination {
+        Destination::Transport(_) => SoundFormat::Aac,
+        _ => SoundFormat::Opus,
+    });
     sound::print_tracks(&sound, input.left_out());
     if let (Some(file), Some(to)) = (&arguments.sdp, to) {
         write_description(file, to, input.format())?;

@@ -42,6 +42,7 @@ pub(super) fn of_sender(time: f64, event: &SendEvent, via: &[Via]) -> Option<Liv
         SendEvent::ControlChanged(control) => of("setting", format!("controller {control}")),
         SendEvent::SoundFailed(error) => of("source", format!("the sound has ended: {error}")),
         SendEvent::SoundRefused => of("source", "the media server takes no sound".into()),
+        SendEvent::SoundCodedAgain { .. } => of("source", "the sound is coded again".into()),
         SendEvent::ControlRejected(error) => Some(Live::Error { text: error.to_string() }),
         _ => None,
     }

@@ -151,6 +151,11 @@ impl Session {
                 note(&format!("the sound has ended, the pictures go on: {error}"));
             }
             SendEvent::SoundRefused => note("the media server takes no sound: the pictures go alone"),
+            SendEvent::SoundCodedAgain { size, room } => {
+                note(&format!(
+                    "a packet of Opus has {size}, and {room} fit: the sound is coded again from here on"
+                ));
+            }
             SendEvent::Connected(keys) => {
                 self.connected = true;
                 self.key_log.as_mut().map_or(Ok(()), |log| log.add(&keys, true))?;

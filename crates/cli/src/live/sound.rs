@@ -2,15 +2,16 @@
 
 use super::input::Input;
 use crate::failure::note;
-use seaway_media::audio::{self, AacTrack, AudioSource, CommandAudio};
+use seaway_media::audio::{self, AudioSource, CodedTrack, CommandAudio};
+use seaway_media::transport::SoundFormat;
 
 /// What is sent of an input's sound.
 #[derive(Debug)]
 pub(crate) enum Sound {
     /// This track.
     Sent(Box<dyn AudioSource>),
-    /// These frames of AAC, as they are.
-    Copied(Box<AacTrack>),
+    /// These frames, as they are.
+    Copied(Box<CodedTrack>),
     /// Nothing, for this reason.
     LeftOut(String),
     /// There is none.
@@ -35,18 +36,18 @@ impl Sound {
         }
     }
 
-    /// For a transport stream: AAC goes as it is.
-    pub(crate) fn for_transport(self) -> Self {
+    /// What has this format goes as it is.
+    pub(crate) fn copied(self, format: SoundFormat) -> Self {
         let Self::Sent(mut source) = self else { return self };
-        match source.take_aac() {
+        match source.take_coded(format) {
             None => Self::Sent(source),
             Some(Ok(track)) => Self::Copied(Box::new(track)),
             Some(Err(error)) => Self::LeftOut(error.to_string()),
         }
     }
 
-    /// The track that is sent as Opus, or the one that is sent as it is.
-    pub(crate) fn into_source(self) -> (Option<Box<dyn AudioSource>>, Option<AacTrack>) {
+    /// The track that is coded as Opus, or the one that is sent as it is.
+    pub(crate) fn into_source(self) -> (Option<Box<dyn AudioSource>>, Option<CodedTrack>) {
         match self {
             Self::Sent(source) => (Some(source), None),
             Self::Copied(track) => (None, Some(*track)),
@@ -61,7 +62,13 @@ pub(crate) fn print_tracks(sound: &Sound, others: &[String]) {
     let mut has_taken = false;
     match sound {
         Sound::Sent(source) => note(&format!("sound: {}, sent as Opus", source.codec())),
-        Sound::Copied(_) => note("sound: aac, sent as it is"),
+        Sound::Copied(track) => {
+            let codec = match track.format() {
+                SoundFormat::Aac => "aac",
+                SoundFormat::Opus => "opus",
+            };
+            note(&format!("sound: {codec}, sent as it is"));
+        }
         Sound::LeftOut(_) | Sound::None => {}
     }
     for track in others {

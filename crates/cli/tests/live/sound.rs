@@ -144,7 +144,7 @@ fn the_test_tone_arrives_with_its_pictures() {
 }
 
 /// FFmpeg's options for a clip with a flash and a beep each second, six seconds, with B pictures and AAC.
-fn clip(rate: u32) -> Vec<String> {
+pub(crate) fn clip(rate: u32) -> Vec<String> {
     let flash = "drawbox=color=white:t=fill:enable='lt(mod(t,1),0.08)'";
     let pictures = format!("color=black:size=320x180:rate={rate},{flash}");
     let beep = "aevalsrc='0.5*sin(2*PI*1000*t)*lt(mod(t,1),0.1)':s=44100";

@@ -1,14 +1,8 @@
-//! AAC as it is coded: the frames of a track with their times, out of a transport stream.
+//! Frames of AAC (ISO/IEC 13818-7) out of PES packets.
 
-use super::piped::Copied;
-use crate::Error;
-use crate::subprocess::Subprocess;
-use crate::transport::{of_ticks, signed};
-use seaway_mpeg::container::{AAC, Demultiplexer, Framing};
+use super::coded::SoundFrame;
 use seaway_units::TimeDelta;
 use std::collections::VecDeque;
-use std::io::Read;
-use std::process::{ChildStdout, Command, Stdio};
 
 /// Octets of a header without a checksum.
 const HEADER: usize = 7;
@@ -18,140 +12,23 @@ const BLOCK: u64 = 1024;
 const RATES: [u32; 13] =
     [96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000, 7_350];
 
-/// A frame of AAC in an ADTS header (ISO/IEC 13818-7 section 6.2).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AacFrame {
-    /// The header and what it is of.
-    pub octets: Vec<u8>,
-    /// When it is played, after the first picture is shown; the first one may be before.
-    pub at: TimeDelta,
-    /// How long it is played.
-    pub duration: TimeDelta,
-}
-
-/// The frames of a track of AAC.
-#[derive(Debug)]
-pub struct AacTrack {
-    /// The file, where it is one.
-    file: Option<String>,
-    octets: Octets,
-    demultiplexer: Demultiplexer,
-    /// The time stamp of the first picture, 90 kHz.
-    first: i64,
-    frames: Frames,
-    has_ended: bool,
-}
-
-/// Frames out of PES packets, whose boundaries they need not keep.
+/// Frames in ADTS headers (section 6.2) out of PES packets, whose boundaries they need not keep.
 #[derive(Debug, Default)]
-struct Frames {
-    ready: VecDeque<AacFrame>,
+pub(super) struct AacFrames {
     /// The beginning of a frame.
     rest: Vec<u8>,
     /// The time of the next frame, once one is known.
     next: Option<TimeDelta>,
 }
 
-#[derive(Debug)]
-enum Octets {
-    /// FFmpeg multiplexes what a file has. It is killed on drop.
-    Process { pipe: ChildStdout, _process: Subprocess },
-    /// A copy of a stream that is read once.
-    Copied(Copied),
-}
-
-impl AacTrack {
-    /// The first sound track of the file `name`, whose first picture has the time stamp `first`, in ticks of 90 kHz.
-    pub(super) fn of_file(name: &str, first: i64) -> Result<Self, Error> {
-        let demultiplexer = Demultiplexer::new(Framing::Plain, AAC);
-        let (frames, octets) = (Frames::default(), multiplexed(name)?);
-        Ok(Self { file: Some(name.to_owned()), octets, demultiplexer, first, frames, has_ended: false })
-    }
-
-    /// The track of `pid` in the stream that is copied.
-    pub(super) fn of_pipe(octets: Copied, framing: Framing, pid: u16, first: i64) -> Self {
-        let demultiplexer = Demultiplexer::new(framing, AAC).only(pid);
-        let (frames, octets) = (Frames::default(), Octets::Copied(octets));
-        Self { file: None, octets, demultiplexer, first, frames, has_ended: false }
-    }
-
-    /// The next frame; waits for it where the input is live. `None` at the end.
-    ///
-    /// # Errors
-    /// The input cannot be read.
-    pub fn next_frame(&mut self) -> Result<Option<AacFrame>, Error> {
-        while self.frames.ready.is_empty() && !self.has_ended {
-            match self.octets.next()? {
-                Some(octets) => self.demultiplexer.push(&octets),
-                None => {
-                    self.has_ended = true;
-                    self.demultiplexer.finish();
-                }
-            }
-            while let Some(packet) = self.demultiplexer.poll() {
-                let ticks = packet.pts.map(|pts| signed(pts.wrapping_sub(self.first as u64)));
-                let at = ticks.map(of_ticks);
-                if packet.damaged {
-                    self.frames.on_loss();
-                } else {
-                    self.frames.push(&packet.payload, at);
-                }
-            }
-        }
-        Ok(self.frames.ready.pop_front())
-    }
-
-    /// Begins again with the first frame.
-    ///
-    /// # Errors
-    /// The input cannot be read again: a pipe, a socket.
-    pub fn rewind(&mut self) -> Result<(), Error> {
-        let name = self.file.as_ref();
-        let name =
-            name.ok_or_else(|| Error::Unsupported("the sound of a pipe cannot be read again".into()))?;
-        *self = Self::of_file(name, self.first)?;
-        Ok(())
-    }
-}
-
-impl Octets {
-    fn next(&mut self) -> Result<Option<Vec<u8>>, Error> {
-        match self {
-            Self::Process { pipe, .. } => {
-                let mut octets = vec![0; 188 * 7];
-                let read = pipe.read(&mut octets).map_err(Error::io("the sound"))?;
-                octets.truncate(read);
-                Ok((read > 0).then_some(octets))
-            }
-            Self::Copied(copied) => Ok(copied.next()),
-        }
-    }
-}
-
-/// Starts FFmpeg, which writes the first sound track of a file as it is, with its time stamps.
-fn multiplexed(name: &str) -> Result<Octets, Error> {
-    let mut command = Command::new("ffmpeg");
-    command.args(["-hide_banner", "-nostdin", "-nostats", "-loglevel", "error", "-copyts", "-i"]);
-    command.arg(super::ffmpeg::file(name)).args([
-        "-map",
-        "0:a:0",
-        "-c",
-        "copy",
-        "-avoid_negative_ts",
-        "disabled",
-    ]);
-    command.args(["-muxdelay", "0", "-muxpreload", "0", "-pes_payload_size", "0", "-flush_packets", "1"]);
-    command.args(["-f", "mpegts", "pipe:1"]);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let process = Subprocess::spawn(&mut command).map_err(|error| super::ffmpeg::missing(name, &error))?;
-    let pipe = process.child().stdout.take();
-    let pipe = pipe.ok_or_else(|| Error::Ffmpeg("ffmpeg: no pipe".into()))?;
-    Ok(Octets::Process { pipe, _process: process })
-}
-
-impl Frames {
-    /// The octets of a PES packet; the first frame that begins in it is played at `at`.
-    fn push(&mut self, payload: &[u8], mut at: Option<TimeDelta>) {
+impl AacFrames {
+    /// Appends the frames of a PES packet, of which the first one that begins in it is played at `at`.
+    pub(super) fn push(
+        &mut self,
+        payload: &[u8],
+        mut at: Option<TimeDelta>,
+        ready: &mut VecDeque<SoundFrame>,
+    ) {
         let begin = self.rest.len();
         self.rest.extend_from_slice(payload);
         let mut place = 0;
@@ -161,7 +38,7 @@ impl Frames {
                 self.next = at.take().or(self.next);
             }
             if let Some(at) = self.next {
-                self.ready.push_back(AacFrame { octets: octets.to_vec(), at, duration });
+                ready.push_back(SoundFrame { octets: octets.to_vec(), at, duration });
                 self.next = Some(at + duration);
             }
             place += length;
@@ -173,7 +50,7 @@ impl Frames {
     }
 
     /// What follows does not go on.
-    fn on_loss(&mut self) {
+    pub(super) fn on_loss(&mut self) {
         (self.rest, self.next) = (Vec::new(), None);
     }
 }
@@ -208,9 +85,11 @@ mod tests {
 
     /// Lengths and times of the frames of packets.
     fn found(packets: &[(&[u8], Option<i64>)]) -> Vec<(usize, TimeDelta)> {
-        let mut frames = Frames::default();
-        packets.iter().for_each(|(octets, at)| frames.push(octets, at.map(TimeDelta::from_millis)));
-        frames.ready.iter().map(|frame| (frame.octets.len(), frame.at)).collect()
+        let (mut frames, mut ready) = (AacFrames::default(), VecDeque::new());
+        packets
+            .iter()
+            .for_each(|(octets, at)| frames.push(octets, at.map(TimeDelta::from_millis), &mut ready));
+        ready.iter().map(|frame| (frame.octets.len(), frame.at)).collect()
     }
 
     #[test]
@@ -233,9 +112,10 @@ mod tests {
     proptest! {
         #[test]
         fn any_octets_are_safe(pieces in prop::collection::vec((prop::collection::vec(any::<u8>(), 0..400), any::<Option<i32>>()), 0..20)) {
-            let mut frames = Frames::default();
+            let (mut frames, mut ready) = (AacFrames::default(), VecDeque::new());
             for (octets, at) in pieces {
-                frames.push(&[&[0xff, 0xf1, 0x50][..], &octets].concat(), at.map(|at| TimeDelta::from_millis(at.into())));
+                let octets = [&[0xff, 0xf1, 0x50][..], &octets].concat();
+                frames.push(&octets, at.map(|at| TimeDelta::from_millis(at.into())), &mut ready);
                 prop_assert!(frames.rest.len() < 9_000);
             }
         }

@@ -1,8 +1,9 @@
 //! The sound of a file, decoded by an installed FFmpeg.
 
-use super::{AacTrack, AudioSource, Block, SAMPLE_RATE};
+use super::{AudioSource, Block, CodedTrack, SAMPLE_RATE};
 use crate::Error;
 use crate::subprocess::{Subprocess, hide_secrets};
+use crate::transport::SoundFormat;
 use std::io::{BufReader, ErrorKind, Read};
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 
@@ -59,8 +60,12 @@ impl AudioSource for FfmpegAudio {
         &self.codec
     }
 
-    fn take_aac(&mut self) -> Option<Result<AacTrack, Error>> {
-        (self.codec == "aac").then(|| AacTrack::of_file(&self.name, self.first))
+    fn take_coded(&mut self, format: SoundFormat) -> Option<Result<CodedTrack, Error>> {
+        let codec = match format {
+            SoundFormat::Aac => "aac",
+            SoundFormat::Opus => "opus",
+        };
+        (self.codec == codec).then(|| CodedTrack::of_file(&self.name, format, self.first).transpose())?
     }
 
     fn rewind(&mut self) -> Result<(), Error> {

@@ -3,14 +3,16 @@
 //! A [`Block`] is 20 ms of sound, which is also what an Opus packet of ours carries.
 
 mod aac;
+mod coded;
 mod command;
 mod ffmpeg;
 mod opus;
+mod opus_units;
 mod piped;
 mod recovery;
 mod tone;
 
-pub use aac::{AacFrame, AacTrack};
+pub use coded::{CodedTrack, SoundFrame};
 pub use command::CommandAudio;
 pub use ffmpeg::FfmpegAudio;
 pub use opus::{OpusDecoder, OpusEncoder};
@@ -20,6 +22,7 @@ pub use tone::TestTone;
 
 use crate::Error;
 use crate::input::Synthetic;
+use crate::transport::SoundFormat;
 use seaway_units::{Decibels, TimeDelta};
 use std::fmt;
 
@@ -49,9 +52,9 @@ pub trait AudioSource: fmt::Debug + Send {
         false
     }
 
-    /// The frames of AAC that it is decoded from, as they are, in place of its blocks; `None` where there are none, or where blocks
-    /// were taken.
-    fn take_aac(&mut self) -> Option<Result<AacTrack, Error>> {
+    /// The frames that it is decoded from, as they are, in place of its blocks; `None` where there are none of this format, or where
+    /// blocks were taken.
+    fn take_coded(&mut self, _format: SoundFormat) -> Option<Result<CodedTrack, Error>> {
         None
     }
 

@@ -1,9 +1,9 @@
 //! The sound of a transport stream that is read once, such as a pipe: FFmpeg decodes it from a copy of the octets.
 
 use super::ffmpeg::Pcm;
-use super::{AacTrack, AudioSource, Block, SAMPLE_RATE};
+use super::{AudioSource, Block, CodedTrack, SAMPLE_RATE};
 use crate::Error;
-use seaway_mpeg::container::{Companion, Framing};
+use seaway_mpeg::container::{Companion, Framing, SoundFormat};
 use seaway_units::TimeDelta;
 use std::io::Write;
 use std::process::ChildStdin;
@@ -130,6 +130,11 @@ pub(super) struct Copied {
 }
 
 impl Copied {
+    /// Those that came before they were asked for.
+    pub(super) fn take_kept(&mut self) -> Option<Vec<u8>> {
+        self.kept.take()
+    }
+
     /// The next ones; waits for them. `None` at the end.
     pub(super) fn next(&mut self) -> Option<Vec<u8>> {
         self.kept.take().or_else(|| self.chunks.recv().ok())
@@ -178,10 +183,15 @@ impl AudioSource for PipedAudio {
         &self.codec
     }
 
-    fn take_aac(&mut self) -> Option<Result<AacTrack, Error>> {
+    fn take_coded(&mut self, format: SoundFormat) -> Option<Result<CodedTrack, Error>> {
         let PipedTrack { framing, track, .. } = self.track;
-        self.stdin.take_if(|_| track.is_aac())?;
-        Some(Ok(AacTrack::of_pipe(self.track.copied(), framing, track.pid, self.first)))
+        let is_it = match format {
+            SoundFormat::Aac => track.is_aac(),
+            SoundFormat::Opus => track.is_plain_opus(),
+        };
+        self.stdin.take_if(|_| is_it)?;
+        let octets = self.track.copied();
+        Some(Ok(CodedTrack::of_pipe(octets, format, (framing, track.pid), self.first)))
     }
 
     fn rewind(&mut self) -> Result<(), Error> {
@@ -192,7 +202,7 @@ impl AudioSource for PipedAudio {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seaway_mpeg::container::{Demultiplexer, H264, Multiplexer, SoundFormat};
+    use seaway_mpeg::container::{Demultiplexer, H264, Multiplexer};
 
     /// A track of AAC beside pictures.
     fn companion() -> Companion {

@@ -1,5 +1,6 @@
 //! The thread of sound that is sent as it is coded: frames at their time.
 
+use super::copied_opus::CopiedOpus;
 use super::cue::{Cue, Position};
 use super::event::SendEvent;
 use super::input::FrameInput;
@@ -7,7 +8,7 @@ use super::sender_machine::SenderUpdate;
 use super::sound::{LATE, PIECE};
 use crate::Error;
 use bytes::Bytes;
-use seaway_media::audio::{AacFrame, AacTrack};
+use seaway_media::audio::{CodedTrack, SoundFrame};
 use seaway_units::{TimeDelta, Timestamp};
 use std::io;
 use std::sync::Arc;
@@ -17,7 +18,9 @@ use std::thread::Builder;
 
 /// What the thread works with.
 pub(super) struct CopiedSound {
-    pub(super) track: AacTrack,
+    pub(super) track: CodedTrack,
+    /// What is done with Opus.
+    pub(super) opus: Option<CopiedOpus>,
     pub(super) input: FrameInput,
     pub(super) cue: Cue,
     pub(super) stop: Arc<AtomicBool>,
@@ -31,7 +34,7 @@ struct Reading {
     /// The time at which the track began for the last time.
     base: TimeDelta,
     /// The frame that is sent next.
-    frame: Option<AacFrame>,
+    frame: Option<SoundFrame>,
     has_ended: bool,
     /// The time of the end of the last frame; what begins before it is left out.
     end: Option<TimeDelta>,
@@ -77,8 +80,10 @@ impl CopiedSound {
             if let (Some(due), Some((begin, end))) = (due.filter(|due| *due <= now), span) {
                 let frame = reading.frame.take();
                 let follows = reading.end.is_none_or(|last| begin >= last - OVERLAP);
-                if let Some(frame) = frame.filter(|_| follows && now.since(due) <= LATE) {
-                    self.input.send_sound(position.began + begin, Bytes::from(frame.octets));
+                // There is no time before the origin of the clock: what stands before the first picture may begin there.
+                let has_time = position.began - Timestamp::ZERO + begin >= TimeDelta::ZERO;
+                if let Some(frame) = frame.filter(|_| follows && has_time && now.since(due) <= LATE) {
+                    self.send(position.began + begin, frame)?;
                     reading.end = Some(end);
                 }
                 continue;
@@ -86,6 +91,17 @@ impl CopiedSound {
             self.input.clock.sleep_until(due.map_or(now + PIECE, |due| due.min(now + PIECE)));
         }
         Ok(())
+    }
+
+    fn send(&mut self, captured: Timestamp, frame: SoundFrame) -> Result<(), Error> {
+        let packet = Bytes::from(frame.octets);
+        match &mut self.opus {
+            Some(opus) => opus.send(&self.input, captured, (packet, frame.duration), &self.updates),
+            None => {
+                self.input.send_sound(captured, packet, frame.duration);
+                Ok(())
+            }
+        }
     }
 
     /// Begins again where the pictures do. A frame that would be played beyond that is left out.

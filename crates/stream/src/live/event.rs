@@ -6,7 +6,7 @@ use seaway_media::VideoCodec;
 use seaway_net::webrtc::{ServerState, TurnFailure, WhipError};
 use seaway_protect::SrtpKeys;
 use seaway_session::{Breach, ReceiverEvent, SenderEvent};
-use seaway_units::{Bitrate, TimeDelta};
+use seaway_units::{Bitrate, DataSize, TimeDelta};
 use std::net::SocketAddr;
 
 /// An event of a [`Sender`](super::Sender).
@@ -53,6 +53,14 @@ pub enum SendEvent {
     SoundFailed(Error),
     /// The media server takes no sound. Pictures go alone.
     SoundRefused,
+    /// A packet of sound that [is sent as it is](crate::SenderBuilder::copied_sound) does not fit into a datagram: from now on the
+    /// sound is decoded and coded again.
+    SoundCodedAgain {
+        /// The packet.
+        size: DataSize,
+        /// The largest one that fits.
+        room: DataSize,
+    },
 }
 
 /// An event of a [`Receiver`](super::Receiver). Frames go to the sinks and are no events.

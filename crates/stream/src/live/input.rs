@@ -4,10 +4,9 @@ use super::sender_machine::{EncoderControls, SenderCommand};
 use crate::source::{CodedFrame, FrameControls, PacketOverhead};
 use bytes::Bytes;
 use seaway_control::StreamId;
-use seaway_media::audio::BLOCK_TIME;
 use seaway_net::{Clock, Waker};
 use seaway_session::{Frame, FrameData, FrameKind};
-use seaway_units::Timestamp;
+use seaway_units::{TimeDelta, Timestamp};
 use std::sync::{Arc, mpsc};
 
 /// The stream of sound, behind that of pictures.
@@ -54,11 +53,11 @@ impl FrameInput {
         self.command(SenderCommand::Frame(frame));
     }
 
-    /// Sends an Opus packet of [`BLOCK_TIME`] whose sound was captured at `captured`.
-    pub(super) fn send_sound(&self, captured: Timestamp, packet: Bytes) {
+    /// Sends a packet of sound that was captured from `captured` on, and lasts so long.
+    pub(super) fn send_sound(&self, captured: Timestamp, packet: Bytes, duration: TimeDelta) {
         let frame = Frame {
             stream: SOUND,
-            ..Frame::new(captured, FrameKind::Key, FrameData::Coded(packet), BLOCK_TIME)
+            ..Frame::new(captured, FrameKind::Key, FrameData::Coded(packet), duration)
         };
         self.command(SenderCommand::Sound(frame));
     }

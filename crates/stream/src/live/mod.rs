@@ -10,6 +10,7 @@ mod browser;
 mod capture;
 mod channel;
 mod copied;
+mod copied_opus;
 mod copied_sound;
 mod cue;
 mod event;

@@ -31,6 +31,16 @@ pub(super) fn wire_rate(headers: DataSize) -> Bitrate {
     RATE + Bitrate::from_bps_f64(headers.as_bits() as f64 * packets)
 }
 
+/// Adds samples to those that are measured, and gives the level of 100 ms.
+pub(super) fn measure(measured: &mut Vec<i16>, samples: &[i16], updates: &Sender<SenderUpdate>) {
+    measured.extend_from_slice(samples);
+    if measured.len() >= LEVEL * size_of::<Block>() / size_of::<i16>() {
+        // The application may have dropped its handle.
+        let _ = updates.send(SenderUpdate::SoundLevel(level(measured)));
+        measured.clear();
+    }
+}
+
 /// What the sound thread works with.
 pub(super) struct SoundCapture {
     pub(super) source: Box<dyn AudioSource>,
@@ -137,13 +147,8 @@ impl SoundCapture {
         // What a decoder gives for this packet was captured so much earlier.
         let captured = captured - self.encoder.delay();
         self.preview.iter().for_each(|track| track.preview_sound(captured, &packet));
-        self.input.send_sound(captured, packet);
-        measured.extend_from_slice(block);
-        if measured.len() >= LEVEL * block.len() {
-            // The application may have dropped its handle.
-            let _ = self.updates.send(SenderUpdate::SoundLevel(level(measured)));
-            measured.clear();
-        }
+        self.input.send_sound(captured, packet, BLOCK_TIME);
+        measure(measured, block, &self.updates);
         Ok(())
     }
 

@@ -16,8 +16,9 @@ use std::path::{Path, PathBuf};
 
 /// Frames that are kept until the first picture is decoded: more than a decoder holds back.
 const EARLY: usize = 32;
-/// Packets of sound that are kept until the first picture is recorded, which takes longer to arrive: three seconds.
-const EARLY_SOUND: usize = 150;
+/// Packets of sound that are kept until the first picture is recorded, which takes longer to arrive: three seconds of the
+/// shortest ones.
+const EARLY_SOUND: usize = 1_200;
 
 /// A file or a pipe to write to. A recording flushes it after each piece that can be played.
 pub trait Output: Write + Send {

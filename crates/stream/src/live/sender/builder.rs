@@ -9,7 +9,7 @@ use crate::live::server::MediaServer;
 use crate::sink::ReferencePicture;
 use crate::source::Source;
 use seaway_control::{ControlSpec, Registry};
-use seaway_media::audio::{AacTrack, AudioSource};
+use seaway_media::audio::{AudioSource, CodedTrack};
 use seaway_media::encoder::LadderRule;
 use seaway_media::input::{CodedInput, PictureSource};
 use seaway_net::{SocketOptions, Via, unspecified};
@@ -38,7 +38,7 @@ pub struct SenderBuilder {
     pub(super) pushback: bool,
     pub(super) feed: Feed,
     pub(super) sound: Option<Box<dyn AudioSource>>,
-    pub(super) copied_sound: Option<AacTrack>,
+    pub(super) copied_sound: Option<CodedTrack>,
     pub(super) sound_delay: TimeDelta,
     pub(super) sizes: LadderRule,
     pub(super) stamp: bool,
@@ -244,9 +244,10 @@ impl SenderBuilder {
         Self { sound: sound.into(), ..self }
     }
 
-    /// In a transport stream, sends these frames of AAC as they are, in place of the Opus of [`sound`](Self::sound). They are neither on
-    /// the page nor measured.
-    pub fn copied_sound(self, track: impl Into<Option<AacTrack>>) -> Self {
+    /// Sends these frames as they are, in place of the Opus of [`sound`](Self::sound): Opus packets, whatever they last, and in a
+    /// transport stream AAC, which is neither on the page nor measured. Opus whose packets do not fit into a datagram is coded again
+    /// ([`SendEvent::SoundCodedAgain`](crate::SendEvent::SoundCodedAgain)).
+    pub fn copied_sound(self, track: impl Into<Option<CodedTrack>>) -> Self {
         Self { copied_sound: track.into(), ..self }
     }
 

@@ -17,6 +17,7 @@ use crate::live::window::{SessionQueues, WindowSenderMachine};
 use crate::source::PacketOverhead;
 use seaway_control::policy::{self, Direct, Pd, PdConfig, TargetPolicy};
 use seaway_control::{ControlSpec, StreamId};
+use seaway_media::audio::CodedTrack;
 use seaway_media::transport::SoundFormat;
 use seaway_net::Socket;
 use seaway_protect::Protection;
@@ -68,7 +69,8 @@ impl SenderBuilder {
         }
         let overhead = PacketOverhead::new(config.packet, config.overhead);
         if self.has_sound() {
-            let rate = sound::wire_rate(overhead.headers);
+            let copied = self.copied_sound.as_ref().and_then(|track| track.rate(overhead.headers));
+            let rate = copied.unwrap_or_else(|| sound::wire_rate(overhead.headers));
             config.streams.push(StreamConfig::audio(StreamDescription::opus(), rate));
         }
         let mut sockets = vec![socket];
@@ -123,6 +125,7 @@ impl SenderBuilder {
         let sound_loss = has_sound.then(|| SoundLoss::new(is_repaired_sound, *latency));
         let session = session::Sender::new(now, config, policy)?;
         let media_clock = Some(session.media_clock(StreamId(0)));
+        let room = DataSize::from_bytes(session.payload_limit() as u64);
         let SessionQueues { commands, updates } = queues;
         let machine = SenderMachine::new(now, session, channel, control_address, breaker, commands, updates)
             .with_sockets(socket_count)
@@ -130,7 +133,7 @@ impl SenderBuilder {
         let machine = if has_lanes { machine.with_lanes(self.via.len()) } else { machine };
         let controls = machine.controls();
         runtime.add(machine, sockets)?;
-        Ok(Ends { controls, overhead, media_clock, resource, has_sound, is_repaired })
+        Ok(Ends { controls, overhead, media_clock, resource, has_sound, room, is_repaired })
     }
 
     /// Configures plain RTP. Its RTCP has a socket of its own, one port above that of RTP where that is free, and goes to the port
@@ -167,7 +170,7 @@ impl SenderBuilder {
     ) -> Result<Ends, Error> {
         let has_sound = self.has_sound();
         let (limits, latency, mtu) = (self.limits, self.latency, self.mtu);
-        let format = if self.copied_sound.is_some() { SoundFormat::Aac } else { SoundFormat::Opus };
+        let format = self.copied_sound.as_ref().map_or(SoundFormat::Opus, CodedTrack::format);
         let (sound, overhead) = (has_sound.then_some(format), overhead(self.to, false));
         let config = TransportConfig { limits, latency, sound, overhead, mtu };
         let sockets = match &carrier {
@@ -181,7 +184,8 @@ impl SenderBuilder {
         let controls = machine.controls();
         runtime.add(machine, sockets)?;
         let overhead = PacketOverhead::NONE;
-        Ok(Ends { controls, overhead, media_clock: None, resource: None, has_sound, is_repaired: true })
+        let room = DataSize::MAX;
+        Ok(Ends { controls, overhead, media_clock: None, resource: None, has_sound, room, is_repaired: true })
     }
 
     /// Adds the machine of the window transport.
@@ -217,6 +221,7 @@ impl SenderBuilder {
             media_clock: None,
             resource: None,
             has_sound: false,
+            room: DataSize::MAX,
             is_repaired: true,
         })
     }

@@ -3,6 +3,7 @@
 use super::{Sender, SenderBuilder};
 use crate::Error;
 use crate::live::capture::Capture;
+use crate::live::copied_opus::CopiedOpus;
 use crate::live::copied_sound::CopiedSound;
 use crate::live::cue::Cue;
 use crate::live::event::SendEvent;
@@ -18,11 +19,12 @@ use crate::live::supply::SupplyMeter;
 use crate::live::window::SessionQueues;
 use crate::source::PacketOverhead;
 use seaway_control::Registry;
-use seaway_media::audio::OpusEncoder;
+use seaway_media::audio::{CodedTrack, OpusEncoder};
+use seaway_media::transport::SoundFormat;
 use seaway_net::webrtc::WhipResource;
 use seaway_net::{Socket, SocketOptions, Via};
 use seaway_session::{CircuitBreaker, Format, MediaClock};
-use seaway_units::{TimeDelta, Timestamp};
+use seaway_units::{DataSize, TimeDelta, Timestamp};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -38,6 +40,8 @@ pub(super) struct Ends {
     pub(super) media_clock: Option<MediaClock>,
     pub(super) resource: Option<WhipResource>,
     pub(super) has_sound: bool,
+    /// The largest payload of a packet.
+    pub(super) room: DataSize,
     /// Lost packets can be sent again, or are no matter of the receiver.
     pub(super) is_repaired: bool,
 }
@@ -60,7 +64,10 @@ impl SenderBuilder {
     /// As [`start`](Self::start).
     pub fn start_on(mut self, runtime: &mut Runtime) -> Result<Sender, Error> {
         self.check()?;
-        self.copied_sound = self.copied_sound.take().filter(|_| self.carrier.is_some());
+        // RTP takes Opus alone.
+        let takes_all = self.carrier.is_some();
+        let is_taken = |track: &CodedTrack| takes_all || track.format() == SoundFormat::Opus;
+        self.copied_sound = self.copied_sound.take().filter(is_taken);
         let is_loopback = self.is_loopback();
         let bind = match &self.server {
             Some(server) => server.local_address(self.to, self.bind, self.network.interface.as_ref())?,
@@ -81,7 +88,7 @@ impl SenderBuilder {
             None if self.window => self.add_window(runtime, socket, breaker, queues)?,
             None => self.add_rtp(runtime, socket, breaker, queues)?,
         };
-        let Ends { controls, overhead, media_clock, resource, has_sound, is_repaired } = ends;
+        let Ends { controls, overhead, media_clock, resource, has_sound, room, is_repaired } = ends;
         let resource = resource.map(|resource| (resource, send_updates.clone()));
         let unrepaired = (!is_repaired).then_some(UNREPAIRED_KEY_INTERVAL);
         if self.has_sound() && !has_sound {
@@ -116,7 +123,9 @@ impl SenderBuilder {
         if let Some(track) = copied_sound.filter(|_| has_sound) {
             let (input, cue, stop, updates) =
                 (input.clone(), cue.clone(), stop.clone(), send_updates.clone());
-            CopiedSound { track, input, cue, stop, updates }.start()?;
+            let is_opus = track.format() == SoundFormat::Opus;
+            let opus = is_opus.then(|| CopiedOpus::new(room, preview.clone())).transpose()?;
+            CopiedSound { track, opus, input, cue, stop, updates }.start()?;
         } else if let Some(source) = sound.filter(|_| has_sound) {
             let (encoder, input) = (OpusEncoder::new(sound::RATE)?, input.clone());
             let (cue, stop, updates) = (cue.clone(), stop.clone(), send_updates.clone());

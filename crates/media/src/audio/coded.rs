@@ -1,0 +1,202 @@
+//! Sound as it is coded: the frames of a track with their times, out of a transport stream.
+
+use super::aac::AacFrames;
+use super::opus_units::OpusUnits;
+use super::piped::Copied;
+use crate::Error;
+use crate::subprocess::Subprocess;
+use crate::transport::{of_ticks, signed};
+use seaway_mpeg::container::{AAC, Demultiplexer, Framing, SoundFormat};
+use seaway_units::{Bitrate, DataSize, TimeDelta};
+use std::collections::VecDeque;
+use std::io::Read;
+use std::process::{ChildStdout, Command, Stdio};
+
+/// Frames of a file that are read before it is sent: two seconds of Opus as usual.
+const AHEAD: usize = 100;
+/// A file whose sound can be sent as it is has a frame of it within so many octets.
+const MOST_BEFORE: usize = 1 << 20;
+
+/// A frame of AAC in an ADTS header (ISO/IEC 13818-7 section 6.2), or an Opus packet (RFC 6716 section 3).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SoundFrame {
+    /// The frame or packet.
+    pub octets: Vec<u8>,
+    /// When it is played, after the first picture is shown; the first one may be before.
+    pub at: TimeDelta,
+    /// How long it is played.
+    pub duration: TimeDelta,
+}
+
+/// The frames of a track of AAC, or the packets of one of Opus in at most two channels.
+#[derive(Debug)]
+pub struct CodedTrack {
+    /// The file, where it is one.
+    file: Option<String>,
+    format: SoundFormat,
+    octets: Octets,
+    demultiplexer: Demultiplexer,
+    /// The time stamp of the first picture, 90 kHz.
+    first: i64,
+    units: Units,
+    ready: VecDeque<SoundFrame>,
+    has_ended: bool,
+}
+
+/// What is in PES packets.
+#[derive(Debug)]
+enum Units {
+    Aac(AacFrames),
+    Opus(OpusUnits),
+}
+
+#[derive(Debug)]
+enum Octets {
+    /// FFmpeg multiplexes what a file has. It is killed on drop.
+    Process { pipe: ChildStdout, _process: Subprocess },
+    /// A copy of a stream that is read once.
+    Copied(Copied),
+}
+
+impl CodedTrack {
+    /// The first sound track of the file `name`, whose first picture has the time stamp `first`, in ticks of 90 kHz. `None` where it
+    /// has no frame that could be sent: Opus in more than two channels.
+    pub(super) fn of_file(name: &str, format: SoundFormat, first: i64) -> Result<Option<Self>, Error> {
+        let mut track = Self::new(format, Octets::of_file(name)?, Framing::Plain, first);
+        track.file = Some(name.to_owned());
+        let mut read = 0;
+        while track.ready.len() < AHEAD && !track.has_ended && (!track.ready.is_empty() || read < MOST_BEFORE)
+        {
+            read += track.read()?;
+        }
+        Ok(Some(track).filter(|track| !track.ready.is_empty()))
+    }
+
+    /// The track of `pid` in the stream that is copied.
+    pub(super) fn of_pipe(
+        octets: Copied,
+        format: SoundFormat,
+        (framing, pid): (Framing, u16),
+        first: i64,
+    ) -> Self {
+        let mut track = Self::new(format, Octets::Copied(octets), framing, first);
+        track.demultiplexer = track.demultiplexer.only(pid);
+        if let Octets::Copied(copied) = &mut track.octets
+            && let Some(kept) = copied.take_kept()
+        {
+            track.take(&kept);
+        }
+        track
+    }
+
+    fn new(format: SoundFormat, octets: Octets, framing: Framing, first: i64) -> Self {
+        let (demultiplexer, units) = match format {
+            SoundFormat::Aac => (Demultiplexer::new(framing, AAC), Units::Aac(AacFrames::default())),
+            SoundFormat::Opus => (Demultiplexer::plain_opus(framing), Units::Opus(OpusUnits::default())),
+        };
+        let (ready, has_ended) = (VecDeque::new(), false);
+        Self { file: None, format, octets, demultiplexer, first, units, ready, has_ended }
+    }
+
+    /// What its frames are.
+    pub const fn format(&self) -> SoundFormat {
+        self.format
+    }
+
+    /// The mean rate of the frames that came already, each behind so many octets of headers; `None` where they are too few.
+    pub fn rate(&self, headers: DataSize) -> Option<Bitrate> {
+        const LEAST: TimeDelta = TimeDelta::from_millis(200);
+        let time = self.ready.iter().map(|frame| frame.duration).fold(TimeDelta::ZERO, |sum, one| sum + one);
+        let sizes = self.ready.iter().map(|frame| DataSize::of(&frame.octets) + headers);
+        let size = sizes.fold(DataSize::ZERO, |sum, one| sum + one);
+        size.over(time).filter(|_| time >= LEAST)
+    }
+
+    /// The next frame; waits for it where the input is live. `None` at the end.
+    ///
+    /// # Errors
+    /// The input cannot be read.
+    pub fn next_frame(&mut self) -> Result<Option<SoundFrame>, Error> {
+        while self.ready.is_empty() && !self.has_ended {
+            self.read()?;
+        }
+        Ok(self.ready.pop_front())
+    }
+
+    /// Reads the next octets; gives their number.
+    fn read(&mut self) -> Result<usize, Error> {
+        let octets = self.octets.next()?;
+        match &octets {
+            Some(octets) => self.take(octets),
+            None => {
+                self.has_ended = true;
+                self.demultiplexer.finish();
+                self.take(&[]);
+            }
+        }
+        Ok(octets.map_or(0, |octets| octets.len()))
+    }
+
+    fn take(&mut self, octets: &[u8]) {
+        self.demultiplexer.push(octets);
+        while let Some(packet) = self.demultiplexer.poll() {
+            let ticks = packet.pts.map(|pts| signed(pts.wrapping_sub(self.first as u64)));
+            let at = ticks.map(of_ticks);
+            match &mut self.units {
+                Units::Aac(frames) if packet.damaged => frames.on_loss(),
+                Units::Aac(frames) => frames.push(&packet.payload, at, &mut self.ready),
+                Units::Opus(units) if packet.damaged => units.on_loss(),
+                Units::Opus(units) => units.push(&packet.payload, at, &mut self.ready),
+            }
+        }
+    }
+
+    /// Begins again with the first frame.
+    ///
+    /// # Errors
+    /// The input cannot be read again: a pipe, a socket.
+    pub fn rewind(&mut self) -> Result<(), Error> {
+        let name = self.file.as_ref();
+        let name =
+            name.ok_or_else(|| Error::Unsupported("the sound of a pipe cannot be read again".into()))?;
+        let track = Self::of_file(name, self.format, self.first)?;
+        *self = track.ok_or_else(|| Error::Unsupported(format!("the sound of {name} has changed")))?;
+        Ok(())
+    }
+}
+
+impl Octets {
+    /// Starts FFmpeg, which writes the first sound track of a file as it is, with its time stamps.
+    fn of_file(name: &str) -> Result<Self, Error> {
+        let mut command = Command::new("ffmpeg");
+        command.args(["-hide_banner", "-nostdin", "-nostats", "-loglevel", "error", "-copyts", "-i"]);
+        command.arg(super::ffmpeg::file(name)).args([
+            "-map",
+            "0:a:0",
+            "-c",
+            "copy",
+            "-avoid_negative_ts",
+            "disabled",
+        ]);
+        command.args(["-muxdelay", "0", "-muxpreload", "0", "-pes_payload_size", "0", "-flush_packets", "1"]);
+        command.args(["-f", "mpegts", "pipe:1"]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let process =
+            Subprocess::spawn(&mut command).map_err(|error| super::ffmpeg::missing(name, &error))?;
+        let pipe = process.child().stdout.take();
+        let pipe = pipe.ok_or_else(|| Error::Ffmpeg("ffmpeg: no pipe".into()))?;
+        Ok(Self::Process { pipe, _process: process })
+    }
+
+    fn next(&mut self) -> Result<Option<Vec<u8>>, Error> {
+        match self {
+            Self::Process { pipe, .. } => {
+                let mut octets = vec![0; 188 * 7];
+                let read = pipe.read(&mut octets).map_err(Error::io("the sound"))?;
+                octets.truncate(read);
+                Ok((read > 0).then_some(octets))
+            }
+            Self::Copied(copied) => Ok(copied.next()),
+        }
+    }
+}
