@@ -3,11 +3,14 @@
 mod media_server;
 
 use media_server::{Manner, MediaServerStub};
+use seaway_media::audio;
 use seaway_media::input::open;
+use seaway_media::transport::SoundFormat;
 use seaway_net::webrtc::{ServerEnd, ServerState, WhipError};
 use seaway_session::{FeedbackKind, Limits, SenderEvent};
-use seaway_stream::{Error, MediaServer, SendEvent, Sender};
+use seaway_stream::{Error, MediaServer, SendEvent, Sender, SenderBuilder};
 use seaway_units::{Bitrate, TimeDelta};
+use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -23,12 +26,15 @@ fn publish(server: &MediaServerStub) -> Result<Sender, Error> {
 }
 
 fn publish_pictures(server: &MediaServerStub, pictures: &str) -> Result<Sender, Error> {
+    let sound = audio::open(pictures).unwrap();
+    builder(server)?.sound(sound).pictures(open(pictures).unwrap(), true).start()
+}
+
+fn builder(server: &MediaServerStub) -> Result<SenderBuilder, Error> {
     let url = format!("whip+http://{}/live?stream=1", server.address).parse().unwrap();
     let server =
         MediaServer { url, token: Some("secret".into()), authorities: None, stun: None, relays: vec![] };
-    let sound = seaway_media::audio::open(pictures).unwrap();
-    let builder = Sender::to_server(server)?.limits(LIMITS).sound(sound);
-    builder.pictures(open(pictures).unwrap(), true).start()
+    Ok(Sender::to_server(server)?.limits(LIMITS))
 }
 
 /// Takes events until `is_enough`; gives them.
@@ -110,6 +116,42 @@ fn a_server_gets_the_sound() {
     let reports = server.shared.reports.lock().unwrap();
     let instants: Vec<u64> = reports.values().copied().collect();
     assert!(matches!(instants[..], [pictures, sound] if pictures == sound), "{reports:?}");
+}
+
+/// In packets of 60 ms.
+#[test]
+fn a_server_gets_opus_of_a_file_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("clip.mp4");
+    let mut ffmpeg = Command::new("ffmpeg");
+    ffmpeg.args(["-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25", "-f", "lavfi", "-i"]);
+    ffmpeg.args([
+        "sine=frequency=440:sample_rate=48000",
+        "-t",
+        "6",
+        "-c:v",
+        "libx264",
+        "-preset",
+        "veryfast",
+    ]);
+    ffmpeg.args(["-pix_fmt", "yuv420p", "-c:a", "libopus", "-frame_duration", "60"]).arg(&file);
+    if !ffmpeg.status().is_ok_and(|status| status.success()) {
+        return;
+    }
+    let name = file.to_str().unwrap();
+    let track = || audio::open(name).unwrap().unwrap().take_coded(SoundFormat::Opus).unwrap().unwrap();
+    let server = MediaServerStub::start(USUAL);
+    let builder = builder(&server).unwrap().copied_sound(track());
+    let mut sender = builder.pictures(open(name).unwrap(), false).start().unwrap();
+    run_until(&mut sender, &server.shared.sound, 50);
+    sender.close().unwrap();
+    let (got, mut track) = (server.shared.opus.lock().unwrap(), track());
+    let wanted: Vec<_> = std::iter::from_fn(|| track.next_frame().unwrap()).collect();
+    let first = wanted.iter().position(|frame| frame.octets == got[0].1).unwrap();
+    let is_as_it_was = got.iter().zip(&wanted[first..]).all(|(packet, frame)| packet.1 == frame.octets);
+    assert!(is_as_it_was, "{first}");
+    let steps: Vec<_> = got.windows(2).map(|pair| pair[1].0.wrapping_sub(pair[0].0)).collect();
+    assert!(steps.iter().all(|step| *step == 2_880), "{steps:?}");
 }
 
 #[test]

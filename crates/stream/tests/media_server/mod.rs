@@ -49,6 +49,8 @@ pub(crate) struct Shared {
     pub(crate) repaired: AtomicU64,
     /// Packets of sound.
     pub(crate) sound: AtomicU64,
+    /// Their time stamps and payloads.
+    pub(crate) opus: Mutex<Vec<(u32, Vec<u8>)>>,
     /// By synchronisation source the instant of the last sender report, in the sender's clock (NTP).
     pub(crate) reports: Mutex<BTreeMap<u32, u64>>,
     wants_key: AtomicBool,
@@ -293,6 +295,8 @@ impl Session {
         while let Some(TaggedRTCMessage { message, .. }) = self.peer.poll_read() {
             match message {
                 RTCMessage::RtpPacket(_, packet) if packet.header.payload_type == OPUS => {
+                    let opus = (packet.header.timestamp, packet.payload.to_vec());
+                    self.shared.opus.lock().unwrap().push(opus);
                     self.shared.sound.fetch_add(1, Ordering::Relaxed);
                 }
                 RTCMessage::RtpPacket(_, packet) => self.count(&packet),
