@@ -28,8 +28,8 @@ pub(super) fn open(file: Box<dyn ReadSeek>) -> Result<(Coded, Tracks), Error> {
     let (track, configuration, duration) = chosen.ok_or_else(|| tracks.without_h264("Matroska"))?;
     // Nanoseconds a picture, often rounded: 33366700 stands for 30000/1001.
     let frame_rate = duration.and_then(|nanos| rate_of(nanos.get()));
-    let reader =
-        MatroskaSamples { scale: file.info().timestamp_scale().get(), file, track, frame: Frame::default() };
+    let scale = file.info().timestamp_scale().get();
+    let reader = MatroskaSamples { scale, file, track, frame: Frame::default(), first: None };
     Ok((Coded { reader: Box::new(reader), configuration, frame_rate }, tracks))
 }
 
@@ -75,6 +75,8 @@ struct MatroskaSamples {
     /// Nanoseconds a unit.
     scale: u64,
     frame: Frame,
+    /// The time stamp of the first frame, in units: where sound stands before it, pictures begin later than zero.
+    first: Option<u64>,
 }
 
 impl SampleReader for MatroskaSamples {
@@ -83,6 +85,7 @@ impl SampleReader for MatroskaSamples {
             if !self.file.next_frame(&mut self.frame).map_err(malformed)? {
                 return Ok(None);
             }
+            self.first.get_or_insert(self.frame.timestamp);
             if self.frame.track == self.track {
                 break;
             }
@@ -94,6 +97,7 @@ impl SampleReader for MatroskaSamples {
     }
 
     fn rewind(&mut self) -> Result<(), Error> {
-        self.file.seek(0).map_err(malformed)
+        // The library finds no frame for a time before the first one.
+        self.file.seek(self.first.unwrap_or(0)).map_err(malformed)
     }
 }
