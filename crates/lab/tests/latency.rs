@@ -37,8 +37,9 @@ fn a_picture_waits_for_nothing_where_the_link_is_full() {
     let flow = video("clean", "60 ms", &["flow.video.rate.max=6 Mbit/s"]);
     let delay = flow.delay_ms.unwrap();
     assert!(shown(&flow) >= 0.995, "{}", shown(&flow));
-    // The way takes 20 ms of them, and the packets of a picture that fills half of the link 20 ms.
-    assert!(delay.p50 <= 50.0 && delay.p95 <= 70.0, "{delay:?}");
+    // The way takes 20 ms of them, and the packets of a picture that fills 0.45 of the link 18 ms. Pictures of half of it have a median
+    // of 44.5 ms.
+    assert!(delay.p50 <= 43.5 && delay.p95 <= 70.0, "{delay:?}");
     assert!(flow.psnr_db.unwrap().value > 38.0);
 }
 

@@ -46,8 +46,8 @@ pub struct SenderConfig {
     pub adaptive: Option<AdaptiveRepair>,
     /// The send queue.
     pub queue: QueueLimits,
-    /// The time in which a picture should leave at the target rate. Where that is less than the time to the next picture,
-    /// encoders get that part of their shares, but three quarters at least. `None`: they get all.
+    /// The time in which a picture should leave at the target rate. Where that is less than the time to the next picture, encoders get
+    /// that part of their shares, but at least what the controller [holds with](seaway_control::RateController::least_used). `None`: they get all.
     pub picture_time: Option<TimeDelta>,
     /// The send burst interval, as libwebrtc has it: packets leave together that are due so long before an instant or so long
     /// behind it. A driver that is late by so much again loses nothing. Over any span the burst is one interval and the
@@ -98,7 +98,7 @@ impl SenderConfig {
     #[must_use]
     pub fn within(mut self, latency: TimeDelta) -> Self {
         self.queue.delay = self.queue.delay.map(|delay| delay.min(latency * 2));
-        self.picture_time = Some(latency * 3 / 10);
+        self.picture_time = Some(picture_time(latency));
         self
     }
 
@@ -106,9 +106,14 @@ impl SenderConfig {
     pub(crate) fn change_latency(&mut self, latency: TimeDelta) {
         let usual = QueueLimits::default().delay;
         self.queue.delay = self.queue.delay.and(usual).map(|delay| delay.min(latency * 2));
-        self.picture_time = Some(latency * 3 / 10);
+        self.picture_time = Some(picture_time(latency));
         self.adaptive.iter_mut().for_each(|adaptive| adaptive.deadline = latency);
     }
+}
+
+/// The part of the latency in which a picture leaves: the rest is for the codec, for repair and for larger pictures.
+fn picture_time(latency: TimeDelta) -> TimeDelta {
+    latency * 3 / 10
 }
 
 /// The description of a sender of plain RTP. Its packets carry the transport-wide sequence number and no other header extension,
