@@ -134,11 +134,16 @@ impl DecoderSink {
     /// Scores what was captured so long ago that it will not be shown.
     pub(crate) fn score_missing(&mut self, now: Timestamp) {
         self.take_references();
-        let (measured, seen, recording) = (self.is_measured(now), &mut self.seen, &mut self.recording);
-        self.screen.score_older(now, GIVEN_UP, |score| {
-            seen.add_score(measured, score);
-            recording.iter_mut().for_each(|recording| recording.scores.push(score));
-        });
+        self.screen.give_up(now, GIVEN_UP);
+        self.score(now);
+    }
+
+    fn score(&mut self, now: Timestamp) {
+        let measured = self.is_measured(now);
+        for score in self.screen.scores() {
+            self.seen.add_score(measured, score);
+            self.recording.iter_mut().for_each(|recording| recording.scores.push(score));
+        }
     }
 
     fn take_references(&mut self) {
@@ -147,11 +152,9 @@ impl DecoderSink {
 
     fn show(&mut self, now: Timestamp, frame: &ReceivedFrame) -> Result<Watched, Error> {
         self.take_references();
-        let (measured, seen, recording) = (self.is_measured(now), &mut self.seen, &mut self.recording);
-        let shown = self.screen.show(frame.timestamp, &frame.data, |score| {
-            seen.add_score(measured, score);
-            recording.iter_mut().for_each(|recording| recording.scores.push(score));
-        })?;
+        let shown = self.screen.show(frame.timestamp, &frame.data)?;
+        self.score(now);
+        let (measured, seen) = (self.is_measured(now), &mut self.seen);
         Ok(match shown {
             Playback::Displayed { picture, .. } => {
                 if let Some((recording, picture)) = self.recording.as_mut().zip(picture) {

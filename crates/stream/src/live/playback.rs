@@ -341,8 +341,7 @@ impl Player {
         if let Some(references) = &self.references {
             references.try_iter().for_each(|reference| screen.on_reference(reference));
         }
-        let mut scores = Vec::new();
-        match screen.show(frame.timestamp, &frame.data, |score| scores.push(score))? {
+        match screen.show(frame.timestamp, &frame.data)? {
             Playback::Displayed { picture, size, captured } => {
                 self.display(frame, picture.as_ref(), Some(size), captured)?;
             }
@@ -360,8 +359,13 @@ impl Player {
             Playback::Held { needs_key_frame: false } => {}
             Playback::Delayed => self.give(frame, None, None, self.clock.now()),
         }
-        scores.into_iter().for_each(|score| self.update(PlaybackUpdate::Scored(score)));
+        self.score();
         Ok(())
+    }
+
+    fn score(&mut self) {
+        let scores = self.screen.as_mut().map(Screen::scores).unwrap_or_default();
+        scores.into_iter().for_each(|score| self.update(PlaybackUpdate::Scored(score)));
     }
 
     fn parts(&self, frame: &ReceivedFrame, at: Timestamp) -> DelayParts {

@@ -62,6 +62,14 @@ pub struct PictureScore {
     pub displayed: bool,
 }
 
+/// A captured picture, and what was on the screen at its presentation time.
+#[derive(Debug)]
+struct DueScore {
+    reference: ReferencePicture,
+    on_screen: Picture,
+    displayed: bool,
+}
+
 /// Decodes received frames and scores each captured picture against the one on the screen at its presentation time.
 #[derive(Debug)]
 pub struct Screen {
@@ -73,8 +81,11 @@ pub struct Screen {
     /// Captured pictures that are not scored yet, oldest first.
     references: VecDeque<ReferencePicture>,
     displayed: Option<Picture>,
-    /// From the coded size to the captured size, where they differ.
+    /// What is to be scored, oldest first: a picture is displayed first and scored afterwards.
+    due: Vec<DueScore>,
+    /// From the coded size to the captured size, where they differ, and the picture that it scaled last.
     scaler: Option<Scaler>,
+    scaled: Option<Picture>,
     after_loss: bool,
     frames: u64,
 }
@@ -99,7 +110,9 @@ impl Screen {
             other: None,
             references: VecDeque::new(),
             displayed: None,
+            due: Vec::new(),
             scaler: None,
+            scaled: None,
             after_loss: false,
             frames: 0,
         }
@@ -129,20 +142,15 @@ impl Screen {
         self.after_loss = true;
     }
 
-    /// Decodes and displays a frame. Calls `score` for each reference up to this frame.
+    /// Decodes and displays a frame. Each reference up to this frame can be [scored](Self::scores) afterwards.
     ///
     /// # Errors
     /// The decoder has become unusable.
-    pub fn show(
-        &mut self,
-        timestamp: u32,
-        data: &FrameData,
-        mut score: impl FnMut(PictureScore),
-    ) -> Result<Playback, Error> {
+    pub fn show(&mut self, timestamp: u32, data: &FrameData) -> Result<Playback, Error> {
         // Timestamps wrap: their signed distance gives the order.
         let is_before =
             |reference: &ReferencePicture| (timestamp.wrapping_sub(reference.timestamp) as i32) > 0;
-        self.score_while(is_before, &mut score);
+        self.pass(is_before);
         let FrameData::Coded(data) = data else { return Ok(Playback::Held { needs_key_frame: false }) };
         let after_loss = std::mem::take(&mut self.after_loss);
         let frame = ReceivedFrame { data, id: FrameId(self.frames), time: TimeDelta::ZERO, after_loss };
@@ -153,12 +161,12 @@ impl Screen {
         }
         match self.decoder.decode(&frame)? {
             Decoded::Picture(picture) => {
-                self.displayed = Some(self.in_captured_size(&picture));
+                self.displayed = Some(picture.clone());
                 let reference = self.references.pop_front_if(|reference| reference.timestamp == timestamp);
-                if let Some(reference) = &reference {
-                    self.score(reference, true, &mut score);
+                let (size, captured) = (picture.size(), reference.as_ref().map(|reference| reference.at));
+                if let Some(reference) = reference {
+                    self.due.push(DueScore { reference, on_screen: picture.clone(), displayed: true });
                 }
-                let (size, captured) = (picture.size(), reference.map(|reference| reference.at));
                 Ok(Playback::Displayed { picture: Some(picture), size, captured })
             }
             Decoded::Unseen(size) => Ok(Playback::Displayed { picture: None, size, captured: None }),
@@ -194,46 +202,46 @@ impl Screen {
         })
     }
 
-    /// Scores references captured more than `age` before `now`: their frames will not be displayed any more.
-    pub fn score_older(&mut self, now: Timestamp, age: TimeDelta, mut score: impl FnMut(PictureScore)) {
-        self.score_while(|reference| now.since(reference.at) > age, &mut score);
+    /// References captured more than `age` before `now` can be [scored](Self::scores): their frames will not be displayed any more.
+    pub fn give_up(&mut self, now: Timestamp, age: TimeDelta) {
+        self.pass(|reference| now.since(reference.at) > age);
     }
 
-    fn score_while(
-        &mut self,
-        is_over: impl Fn(&ReferencePicture) -> bool,
-        score: &mut impl FnMut(PictureScore),
-    ) {
+    /// The scores of what was shown or passed since the last call.
+    pub fn scores(&mut self) -> Vec<PictureScore> {
+        let due = std::mem::take(&mut self.due);
+        due.iter().filter_map(|due| self.score(due)).collect()
+    }
+
+    /// The time of these references has passed without their own picture.
+    fn pass(&mut self, is_over: impl Fn(&ReferencePicture) -> bool) {
         while let Some(reference) = self.references.pop_front_if(|reference| is_over(reference)) {
-            self.score(&reference, false, score);
+            // The viewer has not begun before the first picture is displayed.
+            let Some(on_screen) = self.displayed.clone() else { continue };
+            self.due.push(DueScore { reference, on_screen, displayed: false });
         }
     }
 
-    /// The picture scaled to the size of the next reference.
-    fn in_captured_size(&mut self, picture: &Picture) -> Picture {
-        let Some(size) = self.references.front().map(|reference| reference.picture.size()) else {
-            return picture.clone();
-        };
+    fn score(&mut self, due: &DueScore) -> Option<PictureScore> {
+        let DueScore { reference, on_screen, displayed } = due;
+        let on_screen = self.in_size(reference.picture.size(), on_screen);
+        let error = mean_squared_error(&plane(&reference.picture), &plane(&on_screen)).ok()?;
+        let (timestamp, at, psnr) = (reference.timestamp, reference.at, of_error(error));
+        Some(PictureScore { timestamp, at, psnr, displayed: *displayed })
+    }
+
+    /// The picture scaled to a size. One that stands still is scaled once.
+    fn in_size(&mut self, size: PictureSize, picture: &Picture) -> Picture {
         if size == picture.size() {
             return picture.clone();
         }
-        let fits = |scaler: &Scaler| scaler.from() == picture.size() && scaler.to() == size;
-        let mut scaler = self.scaler.take().filter(fits).unwrap_or_else(|| Scaler::new(picture.size(), size));
-        let scaled = scaler.scale(picture);
-        self.scaler = Some(scaler);
-        scaled
-    }
-
-    fn score(&self, reference: &ReferencePicture, displayed: bool, score: &mut impl FnMut(PictureScore)) {
-        // The viewer has not begun before the first picture is displayed.
-        let Some(on_screen) = &self.displayed else { return };
-        let Ok(error) = mean_squared_error(&plane(&reference.picture), &plane(on_screen)) else { return };
-        score(PictureScore {
-            timestamp: reference.timestamp,
-            at: reference.at,
-            psnr: of_error(error),
-            displayed,
+        let is_it = |scaled: &Picture| scaled.size() == size && scaled.id() == picture.id();
+        let scaled = self.scaled.take().filter(is_it).unwrap_or_else(|| {
+            let fits = |scaler: &Scaler| scaler.from() == picture.size() && scaler.to() == size;
+            let scaler = self.scaler.take().filter(fits);
+            self.scaler.insert(scaler.unwrap_or_else(|| Scaler::new(picture.size(), size))).scale(picture)
         });
+        self.scaled.insert(scaled).clone()
     }
 }
 
