@@ -1,4 +1,4 @@
-//! What the decoder's process may do: read and write the pipes it has, and manage its memory. The kernel sees to it twice.
+//! What the decoder's process may do: read and write the socket and the memory it has, and manage its memory. The kernel sees to it twice.
 //!
 //! * Landlock closes every file, TCP port, abstract socket and other process to it, whatever system call asks for them.
 //! * seccomp ends it at any system call but the few that a decoder makes.
@@ -37,7 +37,7 @@ pub(super) fn confine() -> Vec<String> {
     lacking
 }
 
-/// Who started `seaway` may have left files open for it. Only the two pipes and standard error stay (Linux 5.9).
+/// Who started `seaway` may have left files open for it. Only socket, memory and standard error stay (Linux 5.9).
 fn close_inherited() -> nix::Result<()> {
     #[expect(unsafe_code, reason = "there is no safe form of the call")]
     // SAFETY: the process has opened nothing of its own: no part of it uses what is closed here.
@@ -79,6 +79,7 @@ fn filter_calls() -> Result<(), String> {
         libc::SYS_readv,
         libc::SYS_write,
         libc::SYS_writev,
+        libc::SYS_pwrite64,
         libc::SYS_brk,
         libc::SYS_mmap,
         libc::SYS_munmap,

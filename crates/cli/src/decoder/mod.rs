@@ -1,12 +1,12 @@
 //! The third-party decoder in a process of its own, which may do nothing but read, decode and write.
 //!
-//! `recv` and `demo` start `seaway decode` ([`serve()`]) and pass it access units by a pipe; pictures come back by another
+//! `recv` and `demo` start `seaway decode` ([`serve()`]) and pass it access units by a socket; pictures come back by shared memory
 //! ([`DecoderProcess`]). A decoder that crashes, hangs or is taken over by what it decodes costs one freeze: it is started again and
 //! goes on with the next key frame.
 
 #[cfg(target_os = "linux")]
 mod confine;
-#[cfg(not(target_os = "linux"))]
+#[cfg(all(unix, not(target_os = "linux")))]
 #[path = "no_confinement.rs"]
 mod confine;
 #[cfg(unix)]
@@ -14,13 +14,17 @@ mod process;
 #[cfg(not(unix))]
 #[path = "no_process.rs"]
 mod process;
-#[cfg_attr(not(unix), expect(dead_code, reason = "nothing starts the process"))]
+#[cfg(unix)]
 mod protocol;
+#[cfg(unix)]
 mod serve;
 
 use crate::failure::note;
 use process::DecoderProcess;
+#[cfg(not(unix))]
+pub(crate) use process::serve;
 use seaway_stream::ReceiverBuilder;
+#[cfg(unix)]
 pub(crate) use serve::serve;
 
 /// A receiver whose decoder has a process of its own, where one can be started.

@@ -1,9 +1,11 @@
-//! Where pipes cannot be waited for with a limit, the decoder has no process of its own.
+//! Without Unix sockets the decoder has no process of its own.
 
+use crate::failure::Failure;
 use seaway_media::Error;
 use seaway_media::decoder::{Decoded, ReceivedFrame, VideoDecoder};
 use std::convert::Infallible;
 use std::io;
+use std::process::ExitCode;
 
 /// A decoder in a process of its own, which there is not.
 #[derive(Debug)]
@@ -23,4 +25,12 @@ impl VideoDecoder for DecoderProcess {
     fn decode(&mut self, _frame: &ReceivedFrame<'_>) -> Result<Decoded, Error> {
         match self.0 {}
     }
+}
+
+/// Refuses.
+///
+/// # Errors
+/// Always.
+pub(crate) fn serve() -> Result<ExitCode, Failure> {
+    Err(Failure::running(&"the decoder has no process of its own on this system"))
 }

@@ -1,18 +1,20 @@
 //! The receiver's end of the decoder's process.
 
-use super::protocol::{Kind, read_answer, write_request};
+use super::protocol::{Kind, LARGEST, read_answer, write_request};
 use crate::failure::note;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use seaway_media::decoder::{Decoded, Freeze, ReceivedFrame, VideoDecoder};
 use seaway_media::{Error, PicturePool};
-use std::io::{self, Read, Write};
-use std::os::fd::AsFd;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, Command};
+use std::time::Duration;
 
-/// A decoder without output for so long hangs, in milliseconds.
-const TIMEOUT_MS: u16 = 2000;
+/// A decoder without answer for so long hangs.
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A decoder in a process of its own.
 #[derive(Debug)]
@@ -33,8 +35,9 @@ struct Launcher {
 #[derive(Debug)]
 struct Running {
     child: Child,
-    input: ChildStdin,
-    output: ChildStdout,
+    socket: UnixStream,
+    /// Where its pictures are.
+    pictures: File,
 }
 
 impl DecoderProcess {
@@ -53,8 +56,9 @@ impl DecoderProcess {
 
     fn exchange(&mut self, frame: &ReceivedFrame<'_>) -> io::Result<Decoded> {
         let Some(running) = &mut self.running else { return Err(io::ErrorKind::NotConnected.into()) };
-        write_request(&mut WithTimeout(&mut running.input), frame.after_loss, frame.data)?;
-        let (kind, picture) = read_answer(&mut WithTimeout(&mut running.output), &mut self.pool)?;
+        let Running { socket, pictures, .. } = running;
+        write_request(socket, frame.after_loss, frame.data).map_err(as_hanging)?;
+        let (kind, picture) = read_answer(socket, pictures, &mut self.pool).map_err(as_hanging)?;
         Ok(match (kind, picture) {
             (_, Some(picture)) => Decoded::Picture(picture.finish(frame.id, frame.time)),
             (Kind::Delayed, None) => Decoded::Frozen(Freeze::Delayed),
@@ -105,20 +109,40 @@ impl Launcher {
     fn start(&self) -> io::Result<Running> {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).env_clear().current_dir("/").process_group(0);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let pipes = child.stdin.take().zip(child.stdout.take());
-        let (input, output) = pipes.ok_or(io::ErrorKind::BrokenPipe)?;
-        widen(&output);
-        Ok(Running { child, input, output })
+        let (socket, of_child) = UnixStream::pair()?;
+        socket.set_read_timeout(Some(TIMEOUT))?;
+        socket.set_write_timeout(Some(TIMEOUT))?;
+        let pictures = File::from(shared_memory()?);
+        let child = command.stdin(OwnedFd::from(of_child)).stdout(pictures.try_clone()?).spawn()?;
+        Ok(Running { child, socket, pictures })
     }
 }
 
-/// Makes room for a picture in a pipe, so that the two processes do not take turns for each part of it. A smaller pipe serves too.
-fn widen(pipe: &impl AsFd) {
-    #[cfg(target_os = "linux")]
-    let _ = nix::fcntl::fcntl(pipe.as_fd(), nix::fcntl::FcntlArg::F_SETPIPE_SZ(1 << 20));
-    #[cfg(not(target_os = "linux"))]
-    let _ = pipe;
+/// Memory for one picture as a file, so that neither process maps what the other one changes. It can neither grow nor shrink.
+#[cfg(target_os = "linux")]
+fn shared_memory() -> io::Result<OwnedFd> {
+    use nix::fcntl::{FcntlArg, SealFlag, fcntl};
+    use nix::sys::memfd::{MFdFlags, memfd_create};
+
+    let memory = memfd_create("picture", MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)?;
+    nix::unistd::ftruncate(&memory, LARGEST as i64)?;
+    fcntl(&memory, FcntlArg::F_ADD_SEALS(SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SHRINK))?;
+    Ok(memory)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn shared_memory() -> io::Result<OwnedFd> {
+    let memory = tempfile::tempfile()?;
+    memory.set_len(LARGEST as u64)?;
+    Ok(memory.into())
+}
+
+/// What a time-out means here.
+fn as_hanging(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::WouldBlock => io::Error::new(io::ErrorKind::TimedOut, "it hangs"),
+        _ => error,
+    }
 }
 
 impl Running {
@@ -130,49 +154,17 @@ impl Running {
     }
 }
 
-/// A pipe that fails where nothing moves for [`TIMEOUT_MS`].
-struct WithTimeout<'a, P>(&'a mut P);
-
-impl<P: AsFd> WithTimeout<'_, P> {
-    fn wait(&self, wanted: PollFlags) -> io::Result<()> {
-        let mut pipes = [PollFd::new(self.0.as_fd(), wanted)];
-        match poll(&mut pipes, PollTimeout::from(TIMEOUT_MS))? {
-            0 => Err(io::Error::new(io::ErrorKind::TimedOut, "it hangs")),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl<P: AsFd + Read> Read for WithTimeout<'_, P> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.wait(PollFlags::POLLIN)?;
-        self.0.read(buffer)
-    }
-}
-
-impl<P: AsFd + Write> Write for WithTimeout<'_, P> {
-    /// In pieces that a pipe takes at once where it says that there is room (PIPE_BUF).
-    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        self.wait(PollFlags::POLLOUT)?;
-        self.0.write(&data[..data.len().min(4096)])
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use seaway_media::FrameId;
     use seaway_units::TimeDelta;
 
-    /// Programs that are no decoder: they end, answer at random, close a pipe, or are killed.
+    /// Programs that are no decoder: they end, answer nonsense, say nothing, fill the memory, or are killed.
     #[test]
     fn whatever_the_process_does_is_a_freeze() {
         for script in
-            ["exit 0", "exec head -c 100000 /dev/urandom", "exec >&-; cat", "kill -SEGV $$", "echo x; cat"]
+            ["exit 0", "exec yes >&0", "exec <&-; exec sleep 9", "kill -SEGV $$", "exec cat /dev/zero"]
         {
             let arguments = vec!["-c".to_owned(), script.to_owned()];
             let mut decoder = DecoderProcess::of(Launcher { program: "/bin/sh".into(), arguments }).unwrap();

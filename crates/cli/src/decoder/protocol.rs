@@ -1,11 +1,18 @@
-//! What goes through the two pipes: access units to the decoder, its answers back. Numbers are little-endian.
+//! What goes through the socket: access units to the decoder, its answers back. Numbers are little-endian. The samples of a picture
+//! are in memory that both processes have, as a file: they are copied twice and wake nobody.
 
 use seaway_media::decoder::Freeze;
 use seaway_media::{Picture, PicturePool, PictureSize};
+use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
 
 /// An access unit has at most so many octets; the session's frames are smaller.
 const LONGEST: usize = 16 << 20;
+
+/// Octets of the largest picture.
+pub(super) const LARGEST: usize = 3840 * 2160 / 2 * 3;
 
 /// An access unit on its way to the decoder.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -46,16 +53,15 @@ pub(super) fn write_request(to: &mut impl Write, after_loss: bool, data: &[u8]) 
     if data.len() > LONGEST {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    to.write_all(&(data.len() as u32).to_le_bytes())?;
-    to.write_all(&[u8::from(after_loss)])?;
-    to.write_all(data)?;
-    to.flush()
+    // At once, since each write wakes the other process.
+    let length = (data.len() as u32).to_le_bytes();
+    to.write_all(&[&length[..], &[u8::from(after_loss)], data].concat())
 }
 
 /// Reads the next access unit into `request`; false at the end.
 ///
 /// # Errors
-/// The pipe ends inside a unit, or the unit is too long.
+/// The socket ends inside a unit, or the unit is too long.
 pub(super) fn read_request(from: &mut impl Read, request: &mut Request) -> io::Result<bool> {
     let mut length = [0; 4];
     match from.read_exact(&mut length) {
@@ -76,30 +82,31 @@ pub(super) fn read_request(from: &mut impl Read, request: &mut Request) -> io::R
 
 /// Writes an answer without a picture.
 pub(super) fn write_kind(to: &mut impl Write, kind: Kind) -> io::Result<()> {
-    to.write_all(&[kind as u8])?;
-    to.flush()
+    to.write_all(&[kind as u8])
 }
 
-/// Writes a picture: width, height and the samples of the three planes.
-pub(super) fn write_picture(to: &mut impl Write, picture: &Picture) -> io::Result<()> {
-    let mut head = vec![Kind::Picture as u8];
-    for side in [picture.size().width(), picture.size().height()] {
-        head.extend(side.to_le_bytes());
-    }
-    to.write_all(&head)?;
+/// Writes a picture: its samples into the memory, then width and height.
+pub(super) fn write_picture(to: &mut impl Write, memory: impl AsFd, picture: &Picture) -> io::Result<()> {
+    let mut at = 0;
     // The rows of a picture have no gaps between them.
     for plane in picture.planes() {
-        to.write_all(plane.data)?;
+        let end = at + plane.data.len();
+        while at < end {
+            let left = &plane.data[plane.data.len() - (end - at)..];
+            at += nix::sys::uio::pwrite(&memory, left, at as nix::libc::off_t)?;
+        }
     }
-    to.flush()
+    let [width, height] = [picture.size().width(), picture.size().height()].map(u32::to_le_bytes);
+    to.write_all(&[&[Kind::Picture as u8][..], &width, &height].concat())
 }
 
 /// Reads an answer; its picture has neither number nor time yet. The process that wrote it may have been taken over.
 ///
 /// # Errors
-/// The pipe ends, or what comes is no answer.
+/// The socket ends, or what comes is no answer.
 pub(super) fn read_answer(
     from: &mut impl Read,
+    memory: &File,
     pool: &mut Option<PicturePool>,
 ) -> io::Result<(Kind, Option<seaway_media::PictureBuffer>)> {
     let invalid = || io::Error::from(io::ErrorKind::InvalidData);
@@ -120,8 +127,10 @@ pub(super) fn read_answer(
         pool => pool.insert(PicturePool::new(size)),
     };
     let mut buffer = pool.take();
+    let mut at = 0;
     for plane in buffer.planes_mut() {
-        from.read_exact(plane.data)?;
+        memory.read_exact_at(plane.data, at)?;
+        at += plane.data.len() as u64;
     }
     Ok((kind, Some(buffer)))
 }
@@ -154,24 +163,25 @@ mod tests {
             samples.data.iter_mut().enumerate().for_each(|(index, sample)| *sample = (index + plane) as u8);
         }
         let picture = buffer.finish(FrameId(0), TimeDelta::ZERO);
-        let mut pipe = Vec::new();
-        write_picture(&mut pipe, &picture).unwrap();
+        let (mut pipe, memory) = (Vec::new(), tempfile::tempfile().unwrap());
+        write_picture(&mut pipe, &memory, &picture).unwrap();
         write_kind(&mut pipe, Kind::Delayed).unwrap();
         let (mut from, mut pool) = (pipe.as_slice(), None);
-        let (kind, read) = read_answer(&mut from, &mut pool).unwrap();
+        let (kind, read) = read_answer(&mut from, &memory, &mut pool).unwrap();
         let read = read.unwrap().finish(FrameId(0), TimeDelta::ZERO);
         assert_eq!((kind, read.size()), (Kind::Picture, size));
         for (read, written) in read.planes().iter().zip(picture.planes()) {
             assert_eq!(read.data, written.data);
         }
-        assert_eq!(read_answer(&mut from, &mut pool).unwrap().0, Kind::Delayed);
+        assert_eq!(read_answer(&mut from, &memory, &mut pool).unwrap().0, Kind::Delayed);
     }
 
     #[test]
     fn other_answers_are_refused() {
+        let memory = tempfile::tempfile().unwrap();
         let odd = [[0, 33, 0, 0, 0, 16, 0, 0, 0], [0, 255, 255, 255, 255, 255, 255, 255, 255], [9; 9]];
         for answer in odd.iter().map(<[u8; 9]>::as_slice).chain([&[][..], &[0, 32], &[5]]) {
-            assert!(read_answer(&mut &*answer, &mut None).is_err(), "{answer:?}");
+            assert!(read_answer(&mut &*answer, &memory, &mut None).is_err(), "{answer:?}");
         }
     }
 }

@@ -23,7 +23,7 @@ fn assert_confined(process: u32) {
     assert_eq!((status(process, "Seccomp"), status(process, "NoNewPrivs")), ("2".into(), "1".into()));
     let environment = std::fs::read(format!("/proc/{process}/environ")).unwrap();
     assert!(environment.is_empty());
-    // Two pipes and standard error.
+    // The socket, the memory of pictures and standard error.
     let open = std::fs::read_dir(format!("/proc/{process}/fd")).unwrap();
     let mut open: Vec<_> = open.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
     open.sort();
