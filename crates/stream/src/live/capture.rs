@@ -6,6 +6,7 @@ use super::event::SendEvent;
 use super::input::FrameInput;
 use super::sender_machine::{SenderCommand, SenderUpdate};
 use super::supply::SupplyMeter;
+use super::turns::Turns;
 use crate::Error;
 use crate::sink::ReferencePicture;
 use crate::source::{Captured, Source, SourceStatus};
@@ -41,6 +42,7 @@ pub(super) struct Capture {
     pub(super) stop: Arc<AtomicBool>,
     pub(super) meter: SupplyMeter,
     pub(super) cue: Cue,
+    pub(super) turns: Turns,
     /// The source has times of its own and sets the beginning.
     pub(super) has_times: bool,
     /// Sound is sent with the pictures, and stands at the times at which they are due.
@@ -134,10 +136,12 @@ impl Capture {
             None => self.input.skip(),
             Some(frame) => {
                 self.encoding = (self.encoding.0 + coding, self.encoding.1 + 1);
-                self.preview.iter().for_each(|preview| preview.preview(at, &frame));
+                let shown = self.preview.is_some().then(|| frame.clone());
                 self.input.send_as(at, frame, is_discardable);
+                self.preview.iter().zip(shown).for_each(|(preview, frame)| preview.preview(at, &frame));
             }
         }
+        self.turns.on_sent();
         Ok(true)
     }
 

@@ -3,6 +3,7 @@
 use super::cue::Cue;
 use super::read_ahead::ReadAhead;
 use super::supply::SupplyMeter;
+use super::turns::Turns;
 use crate::Error;
 use crate::source::{
     Captured, CodedFrame, FrameControls, Source, SourceStatus, Thinnable, Thinned, Thinning,
@@ -54,7 +55,7 @@ impl CopiedSource {
         (latency, cue): (TimeDelta, Cue),
     ) -> io::Result<Self> {
         let mut is_empty = true;
-        let pictures = ReadAhead::start(clock, meter.clone(), stop.clone(), move || {
+        let pictures = ReadAhead::start(clock, meter.clone(), stop.clone(), Turns::default(), move || {
             let mut picture = input.next_picture()?;
             if picture.is_none() && repeat && !is_empty {
                 input.rewind()?;

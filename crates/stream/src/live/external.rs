@@ -3,6 +3,7 @@
 use super::cue::Cue;
 use super::read_ahead::{ReadAhead, ReadAheadPictures};
 use super::supply::SupplyMeter;
+use super::turns::Turns;
 use crate::Error;
 use crate::source::{Captured, CodedFrame, FrameControls, Source, SourceStatus, Thinnable, Thinning};
 use bytes::Bytes;
@@ -99,7 +100,7 @@ impl ExternalSource {
                 self.stop.clone(),
                 input,
                 repeat,
-                Cue::default(),
+                (Cue::default(), Turns::default()),
             )?;
             let feeder = Feeder {
                 clock: self.clock,
@@ -117,7 +118,7 @@ impl ExternalSource {
         }
         let mut output = encoder.take_coded();
         let mut input = None;
-        let coded = ReadAhead::start(self.clock, meter, self.stop.clone(), move || {
+        let coded = ReadAhead::start(self.clock, meter, self.stop.clone(), Turns::default(), move || {
             if let Some(output) = output.take() {
                 input = Some(open_coded_pipe(Box::new(output), "the encoder's output")?);
             }

@@ -6,6 +6,7 @@ use super::external::{ExternalSource, Pictures};
 use super::read_ahead::ReadAheadPictures;
 use super::stamped::Stamped;
 use super::supply::SupplyMeter;
+use super::turns::Turns;
 use crate::Error;
 use crate::source::{EncodedSource, EncoderSettings, PacketOverhead, Source};
 use seaway_media::encoder::LadderRule;
@@ -41,13 +42,14 @@ pub(super) struct Shared {
     pub(super) meter: SupplyMeter,
     pub(super) stop: Arc<AtomicBool>,
     pub(super) cue: Cue,
+    pub(super) turns: Turns,
 }
 
 impl Feed {
     /// Opens the source; `None` where the application has one of its own.
     pub(super) fn open(self, settings: &Settings, shared: &Shared) -> Result<Option<Box<dyn Source>>, Error> {
         let latency = settings.latency;
-        let Shared { clock, meter, stop, cue } = shared;
+        let Shared { clock, meter, stop, cue, turns } = shared;
         let (clock, meter, stop, cue) = (*clock, meter.clone(), stop.clone(), cue.clone());
         Ok(match self {
             Self::Application => None,
@@ -60,7 +62,8 @@ impl Feed {
             }
             Self::Pictures { input, repeat } => {
                 let start = settings.overhead.payload_rate(settings.start, input.format().frame_rate);
-                let input = ReadAheadPictures::start(clock, meter, stop, input, repeat, cue)?;
+                let input =
+                    ReadAheadPictures::start(clock, meter, stop, input, repeat, (cue, turns.clone()))?;
                 let input: Box<dyn PictureSource> =
                     if settings.stamp { Box::new(Stamped::new(Box::new(input))?) } else { Box::new(input) };
                 let sizes = settings.sizes;

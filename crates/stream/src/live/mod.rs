@@ -40,6 +40,7 @@ mod stamped;
 mod state;
 mod supply;
 mod transcoded;
+mod turns;
 mod window;
 
 pub use browser::BrowserTrack;

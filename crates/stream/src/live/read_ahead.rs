@@ -2,6 +2,7 @@
 
 use super::cue::Cue;
 use super::supply::SupplyMeter;
+use super::turns::Turns;
 use seaway_media::input::{PictureFormat, PictureSource};
 use seaway_media::{Error, Picture};
 use seaway_net::Clock;
@@ -14,6 +15,8 @@ use std::time::Duration;
 
 /// Items that wait between the reading thread and the capture thread.
 const CAPACITY: usize = 1;
+/// Those that wait, and the one that is read.
+const AHEAD: u64 = CAPACITY as u64 + 1;
 /// The interval at which a waiting thread checks whether the session has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -24,10 +27,18 @@ pub(super) struct ReadAhead<T> {
     clock: Clock,
     meter: SupplyMeter,
     stop: Arc<AtomicBool>,
+    turns: Turns,
+}
+
+impl<T> Drop for ReadAhead<T> {
+    fn drop(&mut self) {
+        self.turns.close();
+    }
 }
 
 impl<T: Send + 'static> ReadAhead<T> {
-    /// Calls `read` on a thread until it gives `None` or fails.
+    /// Calls `read` on a thread until it gives `None` or fails. Who says to `turns` when an item was sent spares its coding from the
+    /// reading of others.
     ///
     /// # Errors
     /// The system grants no thread.
@@ -35,22 +46,27 @@ impl<T: Send + 'static> ReadAhead<T> {
         clock: Clock,
         meter: SupplyMeter,
         stop: Arc<AtomicBool>,
+        turns: Turns,
         mut read: impl FnMut() -> Result<Option<T>, Error> + Send + 'static,
     ) -> io::Result<Self> {
         let (sender, items) = sync_channel(CAPACITY);
+        let reader = turns.clone();
         Builder::new().name("input".into()).spawn(move || {
-            while let Some(item) = read().transpose() {
+            while reader.wait(AHEAD)
+                && let Some(item) = read().transpose()
+            {
                 let is_last = item.is_err();
                 if sender.send(item).is_err() || is_last {
                     break;
                 }
             }
         })?;
-        Ok(Self { items, clock, meter, stop })
+        Ok(Self { items, clock, meter, stop, turns })
     }
 
     /// Waits for the next item; `None` at the end of the input or of the session.
     pub(super) fn next(&self) -> Result<Option<T>, Error> {
+        self.turns.on_taken();
         if let Ok(item) = self.items.try_recv() {
             return item.map(Some);
         }
@@ -76,7 +92,8 @@ pub(super) struct ReadAheadPictures {
 }
 
 impl ReadAheadPictures {
-    /// Reads `input`, with `repeat` from the beginning again at its end, which goes to `cue`.
+    /// Reads `input`, with `repeat` from the beginning again at its end, which goes to `cue`. `turns` is told when a
+    /// picture was sent.
     ///
     /// # Errors
     /// The system grants no thread.
@@ -86,11 +103,11 @@ impl ReadAheadPictures {
         stop: Arc<AtomicBool>,
         mut input: Box<dyn PictureSource>,
         repeat: bool,
-        cue: Cue,
+        (cue, turns): (Cue, Turns),
     ) -> io::Result<Self> {
         let format = input.format();
         let mut count = 0;
-        let pictures = ReadAhead::start(clock, meter, stop, move || {
+        let pictures = ReadAhead::start(clock, meter, stop, turns, move || {
             let mut picture = input.next_picture()?;
             if picture.is_none() && repeat && count > 0 {
                 cue.repeat_at(format.frame_rate.time_of(count));

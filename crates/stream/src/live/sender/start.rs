@@ -16,6 +16,7 @@ use crate::live::sender_machine::{EncoderControls, SenderUpdate};
 use crate::live::sound::{self, SoundCapture};
 use crate::live::state::SenderState;
 use crate::live::supply::SupplyMeter;
+use crate::live::turns::Turns;
 use crate::live::window::SessionQueues;
 use crate::source::PacketOverhead;
 use seaway_control::Registry;
@@ -111,14 +112,20 @@ impl SenderBuilder {
             ..
         } = self;
         let key_interval = key_interval.or(unrepaired);
-        let cue = Cue::default();
+        let (cue, turns) = (Cue::default(), Turns::default());
         let (clock, waker, stop) = (runtime.clock(), runtime.waker(), Arc::new(AtomicBool::new(false)));
         let input = FrameInput { clock, waker, commands, controls, overhead };
         let references = references.zip(media_clock);
         let meter = SupplyMeter::default();
         let has_times = matches!(feed, Feed::Coded { .. });
         let settings = Settings { start: limits.start, overhead, sizes, stamp, latency };
-        let shared = Shared { clock, meter: meter.clone(), stop: stop.clone(), cue: cue.clone() };
+        let shared = Shared {
+            clock,
+            meter: meter.clone(),
+            stop: stop.clone(),
+            cue: cue.clone(),
+            turns: turns.clone(),
+        };
         let source = feed.open(&settings, &shared)?;
         if let Some(track) = copied_sound.filter(|_| has_sound) {
             let (input, cue, stop, updates) =
@@ -143,6 +150,7 @@ impl SenderBuilder {
             stop: stop.clone(),
             meter: meter.clone(),
             cue,
+            turns,
             has_times,
             // Live sound has the time at which it comes, and so have the pictures.
             has_sound: has_sound && !is_live,
