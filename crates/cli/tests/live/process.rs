@@ -76,7 +76,9 @@ impl Live {
                     self.notes.push_str(&line);
                     self.notes.push('\n');
                 }
-                Err(RecvTimeoutError::Timeout) => panic!("silent for {TIMEOUT:?}: {}", self.notes),
+                Err(RecvTimeoutError::Timeout) => {
+                    panic!("silent for {TIMEOUT:?}: {}\n{}", self.notes, self.tail())
+                }
                 Err(RecvTimeoutError::Disconnected) => return None,
             }
         }

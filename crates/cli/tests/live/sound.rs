@@ -96,6 +96,24 @@ fn begin_of_pictures(file: &Path) -> f64 {
     String::from_utf8(output.stdout).unwrap().trim().trim_end_matches(',').parse().unwrap()
 }
 
+/// When a player plays the last packet of sound.
+pub(crate) fn end_of_sound(file: &Path) -> f64 {
+    let mut command = Command::new("ffprobe");
+    command.args([
+        "-v",
+        "error",
+        "-select_streams",
+        "a",
+        "-show_entries",
+        "packet=pts_time",
+        "-of",
+        "csv=p=0",
+    ]);
+    let text = String::from_utf8(command.arg(file).output().unwrap().stdout).unwrap();
+    let times = text.lines().filter_map(|line| line.trim_end_matches(',').parse().ok());
+    times.fold(0.0, f64::max)
+}
+
 /// Each flash has its beep.
 pub(crate) fn check_in_step(flashes: &[f64], beeps: &[f64], count: usize) {
     assert!(flashes.len() >= count, "{flashes:?}");

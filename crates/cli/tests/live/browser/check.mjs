@@ -6,7 +6,8 @@ import { stat } from "node:fs/promises";
 import { blank, launch } from "./chromium.mjs";
 
 const [url, folder] = process.argv.slice(2);
-const TIMEOUT_MS = 60_000;
+// Less than the silence that the test allows, so that a step that fails says so itself.
+const TIMEOUT_MS = 50_000;
 const browser = await launch();
 try {
   await desktop();
@@ -163,6 +164,7 @@ async function fits(page, width) {
 }
 
 async function step(name, work) {
+  console.log(`${name} …`);
   await work;
   console.log(`${name}: well`);
 }
