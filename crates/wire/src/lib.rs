@@ -18,11 +18,13 @@
 //! | [`h264`] | H.264 payload (RFC 6184) |
 //! | [`h265`] | H.265 payload (RFC 7798) |
 //! | [`av1`] | AV1 payload (AOM) |
+//! | [`aac`] | AAC: its configuration, its headers in a stream (ADTS), its payload (RFC 3640) |
 //! | [`opus`] | Opus packets (RFC 6716), each of which is a payload (RFC 7587) |
 //! | [`mpv`] | MPEG-1 and MPEG-2 video payload (RFC 2250) |
 //! | [`mp2t`] | MPEG transport streams (RFC 2250) |
 //! | [`window`] | S002's window transport, which does not use RTP |
 
+pub mod aac;
 pub mod av1;
 mod bytes;
 mod clock;

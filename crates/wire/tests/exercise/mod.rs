@@ -10,7 +10,7 @@ use seaway_wire::extension::{
 };
 use seaway_wire::rtcp::twcc::TwccWriter;
 use seaway_wire::rtcp::{self, Ccfb, Message, Packet, Twcc, ccfb};
-use seaway_wire::{Error, av1, h264, h265, mpv, opus, rtp, window};
+use seaway_wire::{Error, aac, av1, h264, h265, mpv, opus, rtp, window};
 
 /// Writes with `emit` into a buffer of exactly `len` octets, and shows that one octet less is refused.
 pub(crate) fn emitted(len: usize, emit: impl Fn(&mut [u8]) -> Result<usize, Error>) -> Vec<u8> {
@@ -34,6 +34,7 @@ pub(crate) fn rtp(bytes: &[u8]) {
     h264_payload(packet.payload);
     h265_payload(packet.payload);
     av1_payload(packet.payload);
+    aac_payload(packet.payload);
     opus_packet(packet.payload);
     mpeg_video(packet.payload);
 }
@@ -201,6 +202,20 @@ pub(crate) fn av1_payload(bytes: &[u8]) {
         obu.append_sized(&mut sized);
         let again = av1::Obu::parse(&sized).expect("it has its size");
         assert_eq!((again.obu_type(), again.data), (obu.obu_type(), obu.data));
+    }
+}
+
+/// An AAC payload, of whose units each gets a header of its own.
+pub(crate) fn aac_payload(bytes: &[u8]) {
+    let Ok(payload) = aac::Payload::parse(bytes) else { return };
+    let again = emitted(payload.buffer_len(), |buffer| payload.emit(buffer));
+    assert_eq!(again, bytes);
+    let config = aac::Config::parse([0x12, 0x10]).expect("44.1 kHz in two channels");
+    for (size, unit) in payload.units() {
+        assert!((1..=8191).contains(&size) && (1..=size).contains(&unit.len()));
+        let Some(header) = config.adts_header(unit.len()) else { continue };
+        let header = aac::AdtsHeader::parse(&header).expect("a header of ours");
+        assert_eq!((header.frame_len, header.config()), (unit.len() + 7, Some(config)));
     }
 }
 
