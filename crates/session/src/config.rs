@@ -3,6 +3,7 @@
 use crate::describe::{PlainRtp, StreamDescription};
 use seaway_control::{ControlSpec, Registry};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta};
+use seaway_wire::aac;
 use std::time::Duration;
 
 /// Octets of the IPv4 and UDP headers.
@@ -176,6 +177,8 @@ pub enum Format {
     Mpv,
     /// Opus packets of at most 120 ms, one in each RTP packet; RFC 7587.
     Opus,
+    /// Frames of AAC of this configuration, in ADTS headers; RFC 3640, mode AAC-hbr.
+    Aac(aac::Config),
     /// An MPEG transport stream, of which each RTP packet holds whole packets; RFC 2250 section 2. It is received from other
     /// programs, and each RTP packet is a frame.
     Mp2t,
@@ -286,6 +289,8 @@ pub struct ReceiverConfig {
     pub registry: Registry,
     /// Another sender is accepted once the present one was silent for this long.
     pub lock: TimeDelta,
+    /// AAC is taken where the sender offers it in place of Opus.
+    pub takes_aac: bool,
     /// RTP of senders that do not describe themselves is received too; `None`: it is refused.
     pub plain: Option<PlainRtp>,
     /// Our canonical name in reports to such a sender (RFC 3550 section 6.5.1), at most 255 octets. Random where it matters
@@ -305,6 +310,7 @@ impl ReceiverConfig {
             description: None,
             registry: Registry::builtin(),
             lock: TimeDelta::from_secs(1),
+            takes_aac: false,
             plain: None,
             cname: "seaway".into(),
         }

@@ -54,6 +54,11 @@ pub enum SenderEvent {
         /// Its synchronisation source.
         ssrc: u32,
     },
+    /// The receiver does not take AAC: the stream is Opus from now on.
+    AacRefused {
+        /// The encoder.
+        stream: StreamId,
+    },
 }
 
 /// What a receiver of plain RTP reports.

@@ -140,6 +140,8 @@ pub mod payload_type {
     pub const H265: u8 = 98;
     /// AV1 (AOM's payload format).
     pub const AV1: u8 = 100;
+    /// AAC (RFC 3640).
+    pub const AAC: u8 = 101;
     /// Padding for probes; its payload is ignored.
     pub const PADDING: u8 = 99;
 
@@ -169,6 +171,7 @@ pub mod payload_type {
             crate::Format::H264 => H264,
             crate::Format::Mpv => MPV,
             crate::Format::Opus => OPUS,
+            crate::Format::Aac(_) => AAC,
             crate::Format::Mp2t => MP2T,
             crate::Format::H265 => H265,
             crate::Format::Av1 => AV1,

@@ -2,10 +2,12 @@
 
 mod common;
 
+use bytes::Bytes;
 use common::*;
 use seaway_control::StreamId;
 use seaway_session::*;
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
+use seaway_wire::aac::Config;
 use std::collections::BTreeSet;
 
 /// Video of 90 kHz and sound of 48 kHz through loss: each arrives in order and in time, under its own source and payload
@@ -176,4 +178,46 @@ fn either_goes_on_without_the_other() {
     assert!(session.delays(1, 8_000).len() >= 197, "sound without pictures");
     let audio = session.run.receiver.statistics().audio;
     assert!(audio.displayed >= 396 && audio.lost + audio.late <= 4, "{audio:?}");
+}
+
+/// AAC goes to a receiver that takes it. Another one has a session with Opus, in which what it was offered is no loss.
+#[test]
+fn aac_is_offered() {
+    // AAC-LC at 48 kHz in two channels.
+    let aac = Config::parse([0x11, 0x90]).unwrap();
+    let unit = [7; 2_000];
+    let frame = Bytes::from([&aac.adts_header(unit.len()).unwrap()[..], &unit].concat());
+    let opus = Bytes::from_static(&[0xFC, 1, 2, 3]);
+    for takes_aac in [true, false] {
+        let mut config = config("fixed(rate=2 Mbit/s)");
+        config.streams.push(StreamConfig::audio(StreamDescription::aac(aac), Bitrate::from_kbps(800)));
+        let receiver_config = ReceiverConfig { takes_aac, ..ReceiverConfig::new(0xACE) };
+        let receiver = Receiver::new(Timestamp::ZERO, receiver_config);
+        let mut run = Run::new(sender(Timestamp::ZERO, config), receiver, ideal(ms(20)), ideal(ms(20)));
+        run.bytes = true;
+        let (mut sent, mut refused) = (0, None);
+        for index in 0..100 {
+            run.until(at(index * 20 + 1));
+            let is_aac = run.sender.description().streams[1].format == Format::Aac(aac);
+            refused = refused.or((!is_aac).then_some(index * 20));
+            let data = FrameData::Coded(if is_aac { frame.clone() } else { opus.clone() });
+            let frame = Frame { stream: StreamId(1), ..Frame::new(run.now, FrameKind::Key, data, ms(20)) };
+            run.sender.handle_frame(run.now, &frame).unwrap();
+            run.drain();
+            sent += u64::from(is_aac == takes_aac);
+        }
+        run.until(at(3_000));
+        let got = run.frames.iter().filter(|(_, frame)| frame.stream == StreamId(1));
+        let wanted = FrameData::Coded(if takes_aac { frame.clone() } else { opus.clone() });
+        assert!(got.clone().all(|(_, frame)| frame.data == wanted), "{takes_aac}");
+        assert_eq!(got.count() as u64, sent);
+        assert!(refused.is_some_and(|at| at <= 200) != takes_aac, "{refused:?}");
+        let expected = if takes_aac { StreamDescription::aac(aac) } else { StreamDescription::opus() };
+        assert_eq!(run.receiver.description().unwrap().streams[1], expected);
+        let refusals =
+            run.sender_events.iter().filter(|(_, event)| matches!(event, SenderEvent::AacRefused { .. }));
+        assert_eq!(refusals.count(), usize::from(!takes_aac));
+        let refused = run.receiver.statistics().refused;
+        assert_eq!((refused.malformed, run.sender.statistics().lost), (0, 0));
+    }
 }

@@ -357,6 +357,7 @@ impl MediaSender {
             | SenderEvent::FramesDropped { .. }
             | SenderEvent::Lane { .. }
             | SenderEvent::FeedbackFound { .. }
+            | SenderEvent::AacRefused { .. }
             | SenderEvent::PeerAppeared { .. }
             | SenderEvent::PeerLeft { .. } => {}
         }

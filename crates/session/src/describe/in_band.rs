@@ -5,20 +5,27 @@
 //!  0                   1                   2                   3
 //! |  version = 1  | feedback      |0|L|ECN|F| stripe|  streams n  |
 //! |  packet size                  |  length of the control text   |
-//! |  one octet a stream; then the control text; then four octets for each stream with a clock of its own; zeros |
+//! |  one octet a stream; then the control text; then four octets for each stream with a clock of its own;     |
+//! |  four octets for each offer of AAC; zeros                                                                   |
 //! ```
 //!
 //! L says that the subflows are lanes of a bonded session, F that repair packets of forward error correction may come. A stream's octet holds its format, 0x40 for audio, and 0x80 where its payload type or clock rate are not those of
 //! video in that format: then four octets follow behind the control text, the payload type and the clock rate.
+//!
+//! AAC is offered in place of Opus, as which its stream stands there for receivers that know no more: its number, the payload type, and
+//! its `AudioSpecificConfig` (RFC 3640 section 4.1) in two octets. A receiver that takes it says so by a packet of subtype 2 beside
+//! each receiver report.
 
 use super::{MediaKind, SessionDescription, StreamDescription};
 use crate::config::{FeedbackFormat, Format, Stripe};
 use crate::source_id::SourceId;
 use seaway_units::{DataSize, Ecn};
+use seaway_wire::aac::Config;
 use seaway_wire::rtcp::App;
 
 const NAME: [u8; 4] = *b"SEAW";
 const SUBTYPE: u8 = 1;
+const TAKES_AAC: u8 = 2;
 const VERSION: u8 = 1;
 const HEAD_LEN: usize = 8;
 /// Longest control text; a controller's options are far below.
@@ -43,15 +50,22 @@ impl SessionDescription {
         data.push(self.streams.len() as u8);
         data.extend(packet.to_be_bytes());
         data.extend((text.len() as u16).to_be_bytes());
-        data.extend(self.streams.iter().map(|stream| {
+        let known: Vec<_> = self.streams.iter().map(|stream| stream.without_offer()).collect();
+        data.extend(known.iter().map(|stream| {
             let kind = if stream.kind == MediaKind::Audio { AUDIO } else { 0 };
-            stream.format as u8 | kind | if stream.has_own_clock() { OWN_CLOCK } else { 0 }
+            octet_of(stream.format) | kind | if stream.has_own_clock() { OWN_CLOCK } else { 0 }
         }));
         data.extend(text);
-        for stream in self.streams.iter().filter(|stream| stream.has_own_clock()) {
+        for stream in known.iter().filter(|stream| stream.has_own_clock()) {
             let [_, rate @ ..] = stream.clock_rate.to_be_bytes();
             data.push(stream.payload_type);
             data.extend(rate);
+        }
+        for (stream, number) in self.streams.iter().zip(0..) {
+            if let Format::Aac(config) = stream.format {
+                data.extend([number, stream.payload_type]);
+                data.extend(config.to_bytes());
+            }
         }
         let app = App { subtype: SUBTYPE, ssrc: self.session, name: NAME, data: &data };
         let start = buffer.len();
@@ -73,7 +87,9 @@ impl SessionDescription {
         let (octets, rest) = rest.split_at_checked(streams)?;
         let (text, clocks) = rest.split_at_checked(len)?;
         let mut clocks = clocks.chunks_exact(CLOCK_LEN);
-        let streams = octets.iter().map(|octet| stream_of(*octet, &mut clocks)).collect::<Option<_>>()?;
+        let mut streams: Vec<_> =
+            octets.iter().map(|octet| stream_of(*octet, &mut clocks)).collect::<Option<_>>()?;
+        clocks.for_each(|offer| take_offer(offer, &mut streams));
         Some(Self {
             session: app.ssrc,
             control: std::str::from_utf8(text).ok()?.parse().ok()?,
@@ -86,6 +102,16 @@ impl SessionDescription {
             streams,
         })
     }
+}
+
+/// A receiver takes the AAC that it is offered.
+pub(crate) fn taking_aac(ssrc: u32) -> App<'static> {
+    App { subtype: TAKES_AAC, ssrc, name: NAME, data: &[] }
+}
+
+/// Whether a packet says so.
+pub(crate) fn takes_aac(app: &App<'_>) -> bool {
+    (app.name, app.subtype) == (NAME, TAKES_AAC)
 }
 
 impl StreamDescription {
@@ -108,6 +134,15 @@ fn stream_of<'a>(octet: u8, clocks: &mut impl Iterator<Item = &'a [u8]>) -> Opti
     stream.is_valid().then_some(stream)
 }
 
+/// Where four octets offer AAC in place of a stream of Opus, the stream is that.
+fn take_offer(octets: &[u8], streams: &mut [StreamDescription]) {
+    let &[number, payload_type, a, b] = octets else { return };
+    let Ok(config) = Config::parse([a, b]) else { return };
+    let opus = streams.get_mut(usize::from(number)).filter(|stream| **stream == StreamDescription::opus());
+    let offered = StreamDescription { payload_type, ..StreamDescription::aac(config) };
+    opus.filter(|_| offered.is_valid()).into_iter().for_each(|stream| *stream = offered);
+}
+
 fn feedback_of(octet: u8) -> Option<FeedbackFormat> {
     [FeedbackFormat::Native, FeedbackFormat::Ccfb, FeedbackFormat::Twcc, FeedbackFormat::Computed]
         .get(usize::from(octet))
@@ -118,10 +153,16 @@ fn stripe_of(octet: u8) -> Option<Stripe> {
     [Stripe::Packet, Stripe::Frame, Stripe::Gop].get(usize::from(octet)).copied()
 }
 
+/// The formats by their numbers.
+const FORMATS: [Format; 7] =
+    [Format::Opaque, Format::H264, Format::Mpv, Format::Opus, Format::Mp2t, Format::H265, Format::Av1];
+
 fn format_of(octet: u8) -> Option<Format> {
-    [Format::Opaque, Format::H264, Format::Mpv, Format::Opus, Format::Mp2t, Format::H265, Format::Av1]
-        .get(usize::from(octet))
-        .copied()
+    FORMATS.get(usize::from(octet)).copied()
+}
+
+fn octet_of(format: Format) -> u8 {
+    FORMATS.iter().zip(0..).find(|(known, _)| **known == format).map_or(0, |(_, octet)| octet)
 }
 
 #[cfg(test)]
@@ -146,6 +187,7 @@ mod tests {
                 StreamDescription::video(Format::Opaque),
                 StreamDescription::audio(Format::Opaque, 0, 8_000),
                 StreamDescription::opus(),
+                StreamDescription::aac(Config::parse([0x12, 0x10]).unwrap()),
             ],
         }
     }
@@ -162,9 +204,28 @@ mod tests {
         assert_eq!(parse(&bytes), Some(description()));
     }
 
+    /// What follows the clocks is zeros to a receiver that knows no AAC: the last stream is Opus to it.
+    #[test]
+    fn aac_is_offered_in_place_of_opus() {
+        let mut bytes = Vec::new();
+        description().emit(&mut bytes);
+        // Stream 5, payload type 101, AAC-LC at 44.1 kHz in two channels.
+        let offer = bytes.len() - 4;
+        assert_eq!(bytes[offer..], [5, 101, 0x12, 0x10]);
+        for octets in
+            [[0; 4], [6, 101, 0x12, 0x10], [0, 101, 0x12, 0x10], [5, 112, 0x12, 0x10], [5, 101, 0x12, 0]]
+        {
+            bytes[offer..].copy_from_slice(&octets);
+            assert_eq!(parse(&bytes), Some(description().without_aac()), "{octets:?}");
+        }
+        assert!(description().has_aac() && !description().without_aac().has_aac());
+        let answer = taking_aac(7);
+        assert!(takes_aac(&answer) && SessionDescription::parse(&answer).is_none());
+    }
+
     proptest! {
         #[test]
-        fn damage_never_panics(at in 4usize..60, octet in any::<u8>()) {
+        fn damage_never_panics(at in 4usize..90, octet in any::<u8>()) {
             let mut bytes = Vec::new();
             description().emit(&mut bytes);
             let at = at % bytes.len();

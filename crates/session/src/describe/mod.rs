@@ -1,6 +1,6 @@
 //! What a receiver must know of a session, and its text forms.
 
-mod in_band;
+pub(crate) mod in_band;
 mod key;
 mod plain;
 mod sdp;
@@ -15,6 +15,7 @@ use crate::config::{FeedbackFormat, Format, Stripe};
 use crate::message::payload_type;
 use seaway_control::ControlSpec;
 use seaway_units::{DataSize, Ecn};
+use seaway_wire::aac::Config;
 
 /// What a receiver must know of a session: given beforehand, or repeated in-band by the sender.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +38,19 @@ pub struct SessionDescription {
     pub fec: bool,
     /// The streams; stream n is the n-th.
     pub streams: Vec<StreamDescription>,
+}
+
+impl SessionDescription {
+    /// Whether a stream is AAC. Between ends of this project it is an offer in place of Opus.
+    pub(crate) fn has_aac(&self) -> bool {
+        self.streams.iter().any(|stream| matches!(stream.format, Format::Aac(_)))
+    }
+
+    /// The same of a receiver that does not take AAC.
+    pub(crate) fn without_aac(mut self) -> Self {
+        self.streams.iter_mut().for_each(|stream| *stream = stream.without_offer());
+        self
+    }
 }
 
 /// One stream of a session.
@@ -76,6 +90,16 @@ impl StreamDescription {
     /// Opus, whose clock is 48 kHz whatever it carries (RFC 7587 section 4.1).
     pub const fn opus() -> Self {
         Self::audio(Format::Opus, payload_type::OPUS, 48_000)
+    }
+
+    /// AAC of this configuration, whose clock has its sampling rate (RFC 3640 section 4.1).
+    pub fn aac(config: Config) -> Self {
+        Self::audio(Format::Aac(config), payload_type::AAC, config.sample_rate())
+    }
+
+    /// What a receiver gets that does not take AAC.
+    pub(crate) fn without_offer(self) -> Self {
+        if matches!(self.format, Format::Aac(_)) { Self::opus() } else { self }
     }
 
     /// True for sound.

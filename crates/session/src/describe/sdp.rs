@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use core::net::SocketAddr;
 use seaway_control::StreamId;
+use seaway_wire::aac::Config;
 use seaway_wire::h264::annex_b;
 use std::str::FromStr;
 
@@ -37,13 +38,14 @@ pub fn to_sdp(streams: &[StreamDescription], to: SocketAddr) -> String {
         let pli = if is_audio { String::new() } else { format!("a=rtcp-fb:{payload_type} nack pli\r\n") };
         let (name, channels, parameters) = match format {
             Format::Opaque => return text,
-            Format::Mp2t => ("MP2T", "", String::new()),
-            Format::H264 => ("H264", "", format!("a=fmtp:{payload_type} packetization-mode=1\r\n")),
-            Format::H265 => ("H265", "", String::new()),
-            Format::Av1 => ("AV1", "", String::new()),
-            Format::Mpv => ("MPV", "", String::new()),
+            Format::Mp2t => ("MP2T", String::new(), String::new()),
+            Format::H264 => ("H264", String::new(), format!("a=fmtp:{payload_type} packetization-mode=1\r\n")),
+            Format::H265 => ("H265", String::new(), String::new()),
+            Format::Av1 => ("AV1", String::new(), String::new()),
+            Format::Mpv => ("MPV", String::new(), String::new()),
+            Format::Aac(config) => ("mpeg4-generic", channels(*config), aac_parameters(*payload_type, *config)),
             // Two channels by name, whatever the packets carry (RFC 7587 section 7).
-            Format::Opus => ("opus", "/2", format!("a=fmtp:{payload_type} sprop-stereo=1\r\n")),
+            Format::Opus => ("opus", "/2".to_owned(), format!("a=fmtp:{payload_type} sprop-stereo=1\r\n")),
         };
         format!(
             "{text}m={kind} {port} RTP/AVPF {payload_type} {rtx}\r\na=rtpmap:{payload_type} {name}/{clock_rate}{channels}\r\n\
@@ -52,6 +54,21 @@ pub fn to_sdp(streams: &[StreamDescription], to: SocketAddr) -> String {
              a=rtcp-fb:{payload_type} transport-cc\r\na=extmap:{TRANSPORT_SEQUENCE_ID} {TRANSPORT_WIDE}\r\na=sendonly\r\n"
         )
     })
+}
+
+/// The channels in the name of AAC.
+fn channels(config: Config) -> String {
+    format!("/{}", config.channels())
+}
+
+/// The format parameters of AAC (RFC 3640 sections 4.1 and 3.3.6), its profile level that of "no audio profile specified" (ISO/IEC 14496-3
+/// table 1.14).
+fn aac_parameters(payload_type: u8, config: Config) -> String {
+    let [a, b] = config.to_bytes();
+    format!(
+        "a=fmtp:{payload_type} streamtype=5; profile-level-id=254; mode=AAC-hbr; config={a:02X}{b:02X}; sizelength=13; indexlength=3; \
+         indexdeltalength=3\r\n"
+    )
 }
 
 impl FromStr for PlainRtp {
@@ -249,6 +266,15 @@ mod tests {
                      a=rtpmap:112 rtx/48000\r\na=fmtp:112 apt=111\r\n";
         assert!(text.contains(media) && text.contains("a=rtcp-fb:111 nack\r\n"), "{text}");
         assert!(!text.contains("pli"), "{text}");
+    }
+
+    #[test]
+    fn aac_has_its_configuration() {
+        let stream = StreamDescription::aac(Config::parse([0x12, 0x10]).unwrap());
+        let text = to_sdp(&[stream], "192.0.2.7:5004".parse().unwrap());
+        let media = "a=rtpmap:101 mpeg4-generic/44100/2\r\na=fmtp:101 streamtype=5; profile-level-id=254; mode=AAC-hbr; config=1210; \
+                     sizelength=13; indexlength=3; indexdeltalength=3\r\n";
+        assert!(text.contains("m=audio 5004 RTP/AVPF 101 112\r\n") && text.contains(media), "{text}");
     }
 
     /// As GStreamer's manual and FFmpeg's `-sdp_file` write them.

@@ -1,5 +1,6 @@
 //! Frames into payloads and back.
 
+mod aac;
 mod av1;
 mod h264;
 mod h265;
@@ -27,6 +28,7 @@ pub(crate) fn cut(
     match (format, data) {
         (Format::H264, FrameData::Coded(frame)) => h264::cut(frame, limit, payloads)?,
         (Format::Mpv, FrameData::Coded(frame)) => mpv::cut(frame, limit, payloads)?,
+        (Format::Aac(config), FrameData::Coded(frame)) => aac::cut(config, frame, limit, payloads)?,
         (Format::Opus, FrameData::Coded(packet)) => payloads.push(opus::cut(packet, limit)?),
         (_, FrameData::Coded(frame)) => {
             let pieces = frame.chunks(limit).map(|piece| Payload::from(frame.slice_ref(piece)));
@@ -54,6 +56,7 @@ pub(crate) fn join<'a>(
         Format::H265 => h265::join(payloads).map(FrameData::Coded),
         Format::Av1 => av1::join(payloads).map(FrameData::Coded),
         Format::Mpv => mpv::join(payloads).map(FrameData::Coded),
+        Format::Aac(config) => aac::join(config, payloads).map(FrameData::Coded),
         Format::Opus => opus::join(payloads),
         Format::Opaque | Format::Mp2t => {
             let size: usize = payloads.clone().map(Payload::len).sum();

@@ -19,7 +19,7 @@ impl FrameSyntax {
             Format::H264 => Some(&Self { begins: h264::begins_access_unit, kind: h264::kind }),
             Format::H265 => Some(&Self { begins: h265::begins_access_unit, kind: h265::kind }),
             Format::Av1 => Some(&Self { begins: av1::begins_temporal_unit, kind: av1::kind }),
-            Format::Opaque | Format::Mpv | Format::Opus | Format::Mp2t => None,
+            Format::Opaque | Format::Mpv | Format::Opus | Format::Aac(_) | Format::Mp2t => None,
         }
     }
 }

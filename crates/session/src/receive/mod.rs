@@ -267,10 +267,12 @@ impl Receiver {
             self.statistics.refused.malformed += 1;
             return;
         };
-        let Some(session) = &mut self.session else { return self.lock(at, description, None) };
+        let is_offer = description.has_aac();
+        let description = if self.config.takes_aac { description } else { description.without_aac() };
+        let Some(session) = &mut self.session else { return self.lock_and_answer(at, description, is_offer) };
         if session.description.session != description.session {
             if session.is_over(at, self.config.lock) {
-                self.lock(at, description, None);
+                self.lock_and_answer(at, description, is_offer);
             } else {
                 self.statistics.refused.unknown_ssrc += 1;
             }
@@ -282,6 +284,12 @@ impl Receiver {
         } else {
             session.on_activity(at);
         }
+    }
+
+    /// Begins the session of this description, in which the sender may offer something.
+    fn lock_and_answer(&mut self, now: Timestamp, description: SessionDescription, is_offer: bool) {
+        self.lock(now, description, None);
+        self.session.iter_mut().filter(|_| is_offer).for_each(|session| session.report_at(now));
     }
 
     /// Begins the session of this description.

@@ -3,6 +3,7 @@
 use super::report_time;
 use super::session::{Session, SubflowState};
 use crate::config::{FeedbackFormat, ReceiverConfig};
+use crate::describe::in_band;
 use crate::source_id::SourceId;
 use crate::statistics::ReceiverStatistics;
 use crate::unwrap::SequenceUnwrapper;
@@ -12,7 +13,7 @@ use seaway_units::{Bitrate, DataSize, Probability, TimeDelta, Timestamp};
 use seaway_wire::rtcp::ccfb;
 use seaway_wire::rtcp::twcc::TwccWriter;
 use seaway_wire::rtcp::{
-    BufferAwareReport, BufferLevelReport, Nack, NackEntry, NadaReport, Pli, ReceiverReport, ReportBlock,
+    App, BufferAwareReport, BufferLevelReport, Nack, NackEntry, NadaReport, Pli, ReceiverReport, ReportBlock,
     SourceName, TfrcReport,
 };
 use seaway_wire::{Error, List, MicrosClock, NtpShort};
@@ -210,7 +211,13 @@ impl Session {
             return outbox.begin_compound();
         }
         let report = ReceiverReport { ssrc: config.ssrc, blocks: List::from(&blocks[..count]) };
-        outbox.append(report.buffer_len(), |buffer| report.emit(buffer));
+        let taking = self.description.has_aac().then(|| in_band::taking_aac(config.ssrc));
+        let taking_len = taking.as_ref().map_or(0, App::buffer_len);
+        // The two belong together: a sender looks for both in one message.
+        outbox.append(report.buffer_len() + taking_len, |buffer| {
+            let len = report.emit(buffer)?;
+            Ok(len + taking.map_or(Ok(0), |taking| taking.emit(&mut buffer[len..]))?)
+        });
     }
 
     /// RFC 8888: the arrivals of the subflows that are due, in as many packets as it takes.

@@ -102,6 +102,8 @@ impl PacketKind {
             own if own == payload_type::retransmission(stream) => Some(Self::Retransmission),
             own if own == payload_type::fec(stream) => Some(Self::Repair),
             payload_type::PADDING => Some(Self::Padding),
+            // It was offered and is not taken.
+            payload_type::AAC => Some(Self::Padding),
             _ => None,
         }
     }
@@ -183,6 +185,11 @@ impl Session {
             plain,
             description,
         })
+    }
+
+    /// The sender waits for the first receiver report: it shows whether an offer is taken.
+    pub(super) fn report_at(&mut self, now: Timestamp) {
+        self.next_report = now;
     }
 
     /// What is not whole by then is given up from now on.

@@ -4,7 +4,8 @@ use super::Sender;
 use super::queue::Queued;
 use super::repair::SentPicture;
 use super::scheduler::{Class, Transmission};
-use crate::config::FeedbackFormat;
+use crate::config::{FeedbackFormat, Format};
+use crate::describe::StreamDescription;
 use crate::feedback::HeaderFields;
 use crate::frame::FrameKind;
 use crate::message::{ControlData, Message, RtpPacket, Transmit, payload_type};
@@ -80,9 +81,11 @@ impl Sender {
             }
         }
         let source = SourceId { stream, subflow, repair: false };
-        // Of sound it marks the end of silence (RFC 3551 section 4.1).
-        packet.marker = queued.end && !is_audio;
-        packet.payload_type = self.config.streams[usize::from(stream.0)].description.payload_type;
+        let StreamDescription { format, payload_type, .. } =
+            self.config.streams[usize::from(stream.0)].description;
+        // Of most sound it marks the end of silence (RFC 3551 section 4.1).
+        packet.marker = queued.end && (!is_audio || matches!(format, Format::Aac(_)));
+        packet.payload_type = payload_type;
         packet.sequence_number = self.assign_number(source);
         packet.timestamp = queued.timestamp;
         packet.ssrc = source.ssrc(self.config.session);

@@ -323,6 +323,17 @@ impl SendQueue {
         }
     }
 
+    /// Drops the sound that waits, whose format is another from now on; gives the number of frames.
+    pub(super) fn drop_audio(&mut self) -> u64 {
+        let mut frames = 0;
+        for queued in std::mem::take(&mut self.audio) {
+            self.waiting -= queued.size;
+            self.streams[usize::from(queued.stream.0)].waiting -= queued.size;
+            frames += u64::from(queued.start);
+        }
+        frames
+    }
+
     /// Drops the unsent frames where the oldest is stale, so that fresh media do not wait behind old ones. The numbers of
     /// their packets are given again, so that the receiver does not miss them.
     pub(super) fn drop_stale(&mut self, now: Timestamp) -> Dropped {

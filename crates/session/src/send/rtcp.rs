@@ -2,6 +2,7 @@
 
 use super::pushback::PathState;
 use super::{LaneState, Sender};
+use crate::describe::in_band;
 use crate::event::{FeedbackKind, KeyFrameCause, SenderEvent};
 use crate::feedback::Match;
 use crate::message::{MOST_AHEAD, Message};
@@ -23,6 +24,9 @@ pub(super) struct Peer {
     last_packet: Timestamp,
     /// Its report clock, 2^-16 s (RFC 8888), the highest seen.
     report_clock: Option<u64>,
+    /// It reported in the present message, and took the AAC that is offered.
+    has_reported: bool,
+    has_taken: bool,
     /// Its arrival clock, ns (transport-wide feedback), the highest seen.
     twcc_clock: u64,
 }
@@ -76,12 +80,14 @@ impl Sender {
         self.schedule.is_valid = false;
         self.feedback.on_message(at.min(now));
         let mut is_feedback = false;
+        (self.peer.has_reported, self.peer.has_taken) = (false, false);
         for packet in rtcp::packets(octets) {
             match packet.and_then(rtcp::Message::parse) {
                 Ok(message) => is_feedback |= self.handle_report(now, message),
                 Err(_) => self.statistics.refused.malformed += 1,
             }
         }
+        self.follow_offer(now);
         if is_feedback {
             self.statistics.feedback.add(self.size_of(message.wire_len()));
             if let Some(interval) = self.feedback.on_feedback(now) {
@@ -157,11 +163,33 @@ impl Sender {
                     true
                 })
             }
+            M::App(app) => {
+                self.peer.has_taken |= in_band::takes_aac(&app);
+                false
+            }
             M::Bye(bye) => {
                 self.on_bye(bye.ssrcs.iter());
                 false
             }
             _ => false,
+        }
+    }
+
+    /// A receiver of this project that reports and does not take AAC gets Opus, and so do all from then on.
+    fn follow_offer(&mut self, now: Timestamp) {
+        if self.config.plain.is_some() || !self.peer.has_reported || self.peer.has_taken {
+            return;
+        }
+        for (stream, id) in self.config.streams.iter_mut().zip(0..) {
+            let known = stream.description.without_offer();
+            if stream.description != known {
+                stream.description = known;
+                let dropped = self.scheduler.queue.drop_audio();
+                self.statistics.audio.dropped += dropped;
+                self.statistics.audio.queued -= dropped;
+                self.reports.describe_at(now);
+                self.events.push(SenderEvent::AacRefused { stream: StreamId(id) });
+            }
         }
     }
 
@@ -330,6 +358,7 @@ impl Sender {
         for block in report.blocks.iter() {
             let is_first = self.feedback.round_trip().smoothed().is_none();
             let Some(source) = self.about(now, report.ssrc, block.ssrc) else { continue };
+            self.peer.has_reported = true;
             self.reception.on_block(&block, &mut self.statistics.reported);
             let rtt = block.round_trip(self.report_clock(now).short());
             if self.config.plain.is_some() && self.on_feedback_kind(FeedbackKind::ReceiverReports) {
