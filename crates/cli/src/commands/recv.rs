@@ -109,7 +109,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         .stamps(arguments.stamp)
         .stale_after(arguments.stale_after)
         .playout(arguments.playout.mode())
-        .buffer(arguments.buffer.config()?);
+        .buffer(arguments.buffer.config()?)
+        .takes_aac(true);
     if arguments.is_window() {
         // Its decoder is our own, in Rust.
         receiver = receiver.window(true);

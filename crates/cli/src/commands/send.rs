@@ -15,14 +15,13 @@ use crate::live::server::{Destination, ServerOptions};
 use crate::live::session::{self, Reports, Session};
 use crate::live::settings::Settings;
 use crate::live::sizes::SizesOption;
-use crate::live::sound::{self, Sound};
+use crate::live::sound::{self, OtherEnd, Sound};
 use crate::live::summary;
 use crate::live::transport_output::{self, TransportOptions};
 use crate::web::{ControlName, Hello};
 use seaway_control::window::Window;
 use seaway_control::{ControlSpec, Registry, SpecError, policy};
 use seaway_media::shaped::Encapsulation;
-use seaway_media::transport::SoundFormat;
 use seaway_net::Via;
 use seaway_report::qlog::End;
 use seaway_session::window::WindowSenderConfig;
@@ -75,8 +74,8 @@ pub(crate) struct Arguments {
     /// With the input `none` it uses its own camera. $SEAWAY_TARGET is the path of a pipe with the target rate
     #[arg(help_heading = "Source", long, value_name = "COMMAND", conflicts_with = "copy")]
     encoder: Option<String>,
-    /// Send no sound. The first sound track of a file or a transport stream is sent where FFmpeg is installed, Opus as it is and others coded as
-    /// Opus; that of `test:…+tone` always
+    /// Send no sound. The first sound track of a file or a transport stream is sent where FFmpeg is installed, Opus and AAC as they are and
+    /// others coded as Opus; that of `test:…+tone` always
     #[arg(help_heading = "Source", long)]
     no_audio: bool,
     /// Send this sound with a camera, --encoder or any other input: a shell command that writes 16-bit PCM of two channels at 48 kHz to its
@@ -168,8 +167,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Addressed { builder, is_keyed, to, mtu } = plan.address(arguments)?;
     let mut input = plan.open(arguments)?;
     let sound = arguments.sound(&mut input).copied(match arguments.destination {
-        Destination::Transport(_) => SoundFormat::Aac,
-        _ => SoundFormat::Opus,
+        Destination::Transport(_) => OtherEnd::Transport,
+        Destination::Receiver(_) => OtherEnd::Receiver,
+        Destination::Server(_) => OtherEnd::Server,
     });
     sound::print_tracks(&sound, input.left_out());
     if let (Some(file), Some(to)) = (&arguments.sdp, to) {

@@ -21,6 +21,9 @@ pub(super) fn of_sender(time: f64, event: &SendEvent, via: &[Via]) -> Option<Liv
         SendEvent::Session(SenderEvent::FeedbackFound { kind }) => {
             of("peer", format!("the controller runs on {}", feedback_name(*kind)))
         }
+        SendEvent::Session(SenderEvent::AacRefused { .. }) => {
+            of("source", "the receiver does not take AAC".into())
+        }
         SendEvent::Session(SenderEvent::Lane { lane, state }) => of("lane", of_lane(*lane, *state, via)?),
         SendEvent::Session(SenderEvent::PeerAppeared { .. }) => of("peer", "receiver appeared".into()),
         SendEvent::Session(SenderEvent::PeerLeft { .. }) => of("peer", "receiver left".into()),

@@ -186,6 +186,9 @@ impl Session {
             }
             SendEvent::Session(SenderEvent::PeerAppeared { .. }) => self.has_feedback = true,
             SendEvent::Session(SenderEvent::PeerLeft { .. }) => note("the receiver has left"),
+            SendEvent::Session(SenderEvent::AacRefused { .. }) => {
+                note("the receiver does not take AAC: the sound is coded as Opus");
+            }
             SendEvent::Session(SenderEvent::FeedbackFound { kind }) => {
                 note(&format!("the controller runs on {}", messages::feedback_name(kind)));
             }

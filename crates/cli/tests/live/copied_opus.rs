@@ -14,7 +14,7 @@ fn make_clip(folder: &Path, name: &str, opus: &[&str]) {
 }
 
 /// Time stamps and hashes of the packets of sound.
-fn packets(folder: &Path, name: &str) -> Vec<(i64, String)> {
+pub(crate) fn packets(folder: &Path, name: &str) -> Vec<(i64, String)> {
     let mut command = Command::new("ffprobe");
     command.current_dir(folder).args(["-v", "error", "-select_streams", "a", "-show_data_hash", "sha256"]);
     command.args(["-show_entries", "packet=pts,data_hash", "-of", "compact=p=0"]);
@@ -33,7 +33,7 @@ fn packets(folder: &Path, name: &str) -> Vec<(i64, String)> {
 }
 
 /// Sends `input`; gives what the sender said.
-fn send(folder: &Path, input: &str, stdin: Stdio, options: &[&str]) -> String {
+pub(crate) fn send(folder: &Path, input: &str, stdin: Stdio, options: &[&str]) -> String {
     let port = free_port();
     let receiver = receive(folder, port, &["-o", "got.mp4", "--json"]);
     let url = format!("rtp://127.0.0.1:{port}");
@@ -45,7 +45,7 @@ fn send(folder: &Path, input: &str, stdin: Stdio, options: &[&str]) -> String {
 }
 
 /// The recording has the packets of `name`, each as long as `samples`, and their beeps in step.
-fn check(folder: &Path, name: &str, samples: i64) {
+pub(crate) fn check(folder: &Path, name: &str, samples: i64) {
     let (wanted, got) = (packets(folder, name), packets(folder, "got.mp4"));
     let hashes = |packets: &[(i64, String)]| packets.iter().map(|(_, hash)| hash.clone()).collect::<Vec<_>>();
     let (wanted, hashes) = (hashes(&wanted), hashes(&got));

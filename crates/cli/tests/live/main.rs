@@ -9,6 +9,7 @@ mod compare;
 mod configuration;
 mod confined;
 mod console;
+mod copied_aac;
 mod copied_opus;
 mod copy;
 mod emulate;

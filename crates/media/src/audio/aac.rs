@@ -1,16 +1,9 @@
 //! Frames of AAC (ISO/IEC 13818-7) out of PES packets.
 
-use super::coded::SoundFrame;
+use super::coded::{SoundFrame, following};
 use seaway_units::TimeDelta;
+use seaway_wire::aac::AdtsHeader;
 use std::collections::VecDeque;
-
-/// Octets of a header without a checksum.
-const HEADER: usize = 7;
-/// Samples of a block of AAC.
-const BLOCK: u64 = 1024;
-/// Sampling rates by their number in the header (ISO/IEC 14496-3, table 1.18).
-const RATES: [u32; 13] =
-    [96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000, 7_350];
 
 /// Frames in ADTS headers (section 6.2) out of PES packets, whose boundaries they need not keep.
 #[derive(Debug, Default)]
@@ -32,10 +25,11 @@ impl AacFrames {
         let begin = self.rest.len();
         self.rest.extend_from_slice(payload);
         let mut place = 0;
-        while let Some((length, duration)) = header(&self.rest[place..]) {
+        while let Ok(header) = AdtsHeader::parse(&self.rest[place..]) {
+            let (length, duration) = (header.frame_len, duration(&header));
             let Some(octets) = self.rest.get(place..place + length) else { break };
             if place >= begin {
-                self.next = at.take().or(self.next);
+                self.next = following(self.next, at.take());
             }
             if let Some(at) = self.next {
                 ready.push_back(SoundFrame { octets: octets.to_vec(), at, duration });
@@ -44,7 +38,7 @@ impl AacFrames {
             place += length;
         }
         self.rest.drain(..place);
-        if self.rest.len() >= HEADER && header(&self.rest).is_none() {
+        if self.rest.len() >= AdtsHeader::LEN && AdtsHeader::parse(&self.rest).is_err() {
             self.on_loss();
         }
     }
@@ -55,17 +49,8 @@ impl AacFrames {
     }
 }
 
-/// Length and duration of the frame that begins here.
-fn header(octets: &[u8]) -> Option<(usize, TimeDelta)> {
-    let &[0xff, second, third, fourth, fifth, sixth, seventh, ..] = octets else { return None };
-    if second & 0xf6 != 0xf0 {
-        return None;
-    }
-    let rate = *RATES.get(usize::from(third >> 2 & 15))?;
-    let length = usize::from(fourth & 3) << 11 | usize::from(fifth) << 3 | usize::from(sixth >> 5);
-    let samples = BLOCK * (u64::from(seventh & 3) + 1);
-    let duration = TimeDelta::from_nanos((samples * 1_000_000_000 / u64::from(rate)) as i64);
-    (length >= HEADER).then_some((length, duration))
+fn duration(header: &AdtsHeader) -> TimeDelta {
+    TimeDelta::from_nanos(i64::from(header.samples()) * 1_000_000_000 / i64::from(header.sample_rate()))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::subprocess::Subprocess;
 use crate::transport::{of_ticks, signed};
 use seaway_mpeg::container::{AAC, Demultiplexer, Framing, SoundFormat};
 use seaway_units::{Bitrate, DataSize, TimeDelta};
+use seaway_wire::aac::{AdtsHeader, Config};
 use std::collections::VecDeque;
 use std::io::Read;
 use std::process::{ChildStdout, Command, Stdio};
@@ -16,6 +17,15 @@ use std::process::{ChildStdout, Command, Stdio};
 const AHEAD: usize = 100;
 /// A file whose sound can be sent as it is has a frame of it within so many octets.
 const MOST_BEFORE: usize = 1 << 20;
+
+/// Time stamps of a container are rounded, to 1 ms in Matroska. Where they are apart by more from the sum of the durations, something is
+/// missing, or the clock of the container is another.
+const ROUNDED: TimeDelta = TimeDelta::from_millis(10);
+
+/// The time of a frame with this time stamp behind one that ends at `next`: as long as the stamp allows that, it follows without a gap.
+pub(super) fn following(next: Option<TimeDelta>, stamp: Option<TimeDelta>) -> Option<TimeDelta> {
+    next.filter(|next| stamp.is_none_or(|stamp| (stamp - *next).abs() <= ROUNDED)).or(stamp)
+}
 
 /// A frame of AAC in an ADTS header (ISO/IEC 13818-7 section 6.2), or an Opus packet (RFC 6716 section 3).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,6 +111,13 @@ impl CodedTrack {
     /// What its frames are.
     pub const fn format(&self) -> SoundFormat {
         self.format
+    }
+
+    /// The configuration of the first frame that came already, where it is AAC that has one: more than the channels of table 1.19 of ISO/IEC
+    /// 14496-3 have none.
+    pub fn aac_config(&self) -> Option<Config> {
+        let first = self.ready.front().filter(|_| self.format == SoundFormat::Aac)?;
+        AdtsHeader::parse(&first.octets).ok()?.config()
     }
 
     /// The mean rate of the frames that came already, each behind so many octets of headers; `None` where they are too few.

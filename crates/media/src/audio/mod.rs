@@ -52,7 +52,7 @@ pub trait AudioSource: fmt::Debug + Send {
         false
     }
 
-    /// The frames that it is decoded from, as they are, in place of its blocks; `None` where there are none of this format, or where
+    /// The frames that it is decoded from, as they are, beside its blocks; `None` where there are none of this format, or where
     /// blocks were taken.
     fn take_coded(&mut self, _format: SoundFormat) -> Option<Result<CodedTrack, Error>> {
         None

@@ -1,17 +1,13 @@
 //! Opus packets out of PES packets ("Encapsulation of Opus in MPEG-TS", as FFmpeg has it).
 
 use super::SAMPLE_RATE;
-use super::coded::SoundFrame;
+use super::coded::{SoundFrame, following};
 use seaway_units::TimeDelta;
 use seaway_wire::opus;
 use std::collections::VecDeque;
 
 /// The largest packet that is taken: 120 ms at the highest rate of Opus, 510 kbit/s.
 const LARGEST: usize = 7_650;
-/// Time stamps of a container are rounded, to 1 ms in Matroska. Where they are apart by more from the sum of the durations, something is
-/// missing, or the clock of the container is another.
-const ROUNDED: TimeDelta = TimeDelta::from_millis(10);
-
 /// Packets of a track, each with the time at which the one before it ends as long as its time stamp allows that.
 #[derive(Debug, Default)]
 pub(super) struct OpusUnits {
@@ -35,9 +31,7 @@ impl OpusUnits {
                 Ok(kind) if packet.len() <= LARGEST => span(kind.duration()),
                 _ => return self.on_loss(),
             };
-            let stamp = at.take();
-            let is_next = |next: &TimeDelta| stamp.is_none_or(|at| (at - *next).abs() <= ROUNDED);
-            if let Some(at) = self.next.filter(is_next).or(stamp) {
+            if let Some(at) = following(self.next, at.take()) {
                 ready.push_back(SoundFrame { octets: packet.to_vec(), at, duration });
                 self.next = Some(at + duration);
             }

@@ -26,8 +26,8 @@ enum Copying {
     Kept(Vec<u8>),
     /// All octets of a stream that ended before its sound was opened.
     Whole(Vec<u8>),
-    /// To the thread that feeds FFmpeg.
-    Fed(SyncSender<Vec<u8>>),
+    /// To those that read it: the thread that feeds FFmpeg, a [`CodedTrack`].
+    Fed(Vec<SyncSender<Vec<u8>>>),
     Ended,
 }
 
@@ -57,14 +57,14 @@ impl Tap {
         (tap, PipedTrack { copying, framing, track, origin, first })
     }
 
-    /// Copies the next octets. Those that FFmpeg cannot take in time are lost to the sound.
+    /// Copies the next octets. Those that a reader cannot take in time are lost to it.
     pub(crate) fn push(&self, octets: &[u8]) {
         let Some(copying) = self.0.upgrade() else { return };
         let mut copying = lock(&copying);
         match &mut *copying {
             Copying::Kept(kept) if kept.len() + octets.len() <= MOST_KEPT => kept.extend_from_slice(octets),
             Copying::Kept(_) => *copying = Copying::Ended,
-            Copying::Fed(feed) => drop(feed.try_send(octets.to_vec())),
+            Copying::Fed(feeds) => feeds.iter().for_each(|feed| drop(feed.try_send(octets.to_vec()))),
             Copying::Whole(_) | Copying::Ended => {}
         }
     }
@@ -100,23 +100,28 @@ impl PipedTrack {
         let (pcm, stdin) = Pcm::decode("the input", &[&options[..], &input].concat(), &track, samples, true)?;
         let stdin = stdin.ok_or_else(|| Error::Ffmpeg("ffmpeg: no pipe".into()))?;
         let codec = self.track.name();
-        Ok(PipedAudio { track: self, first, codec, pcm, stdin: Some(stdin) })
+        Ok(PipedAudio { track: self, first, codec, pcm, stdin: Some(stdin), copied: None })
     }
 
-    /// The octets of the stream from its beginning on.
-    fn copied(&self) -> Copied {
-        let (feed, chunks) = sync_channel(MOST_WAITING);
+    /// The octets of the stream from its beginning on, so often.
+    fn copied<const N: usize>(&self) -> [Copied; N] {
+        let feeds: [_; N] = std::array::from_fn(|_| sync_channel(MOST_WAITING));
         let mut copying = lock(&self.copying);
-        let kept = match std::mem::replace(&mut *copying, Copying::Ended) {
-            Copying::Kept(kept) => {
-                *copying = Copying::Fed(feed);
-                kept
-            }
-            // Without a feed it comes to an end with these octets.
-            Copying::Whole(kept) => kept,
-            Copying::Fed(_) | Copying::Ended => Vec::new(),
+        let (kept, is_open) = match std::mem::replace(&mut *copying, Copying::Ended) {
+            Copying::Kept(kept) => (kept, true),
+            Copying::Whole(kept) => (kept, false),
+            Copying::Fed(_) | Copying::Ended => (Vec::new(), false),
         };
-        Copied { _copying: Arc::clone(&self.copying), kept: Some(kept), chunks }
+        let mut senders = Vec::new();
+        let copies = feeds.map(|(feed, chunks)| {
+            senders.push(feed);
+            Copied { _copying: Arc::clone(&self.copying), kept: Some(kept.clone()), chunks }
+        });
+        // Without a feed they come to an end with what was kept.
+        if is_open {
+            *copying = Copying::Fed(senders);
+        }
+        copies
     }
 }
 
@@ -160,13 +165,19 @@ pub(crate) struct PipedAudio {
     pcm: Pcm,
     /// FFmpeg's, until it is fed.
     stdin: Option<ChildStdin>,
+    /// What it is fed with, where a [`CodedTrack`] reads the same.
+    copied: Option<Copied>,
 }
 
 impl PipedAudio {
     /// FFmpeg gets the stream from now on.
     fn feed(&mut self) -> Result<(), Error> {
         let Some(stdin) = self.stdin.take() else { return Ok(()) };
-        let Copied { kept, chunks, .. } = self.track.copied();
+        let own = || {
+            let [copied] = self.track.copied();
+            copied
+        };
+        let Copied { kept, chunks, .. } = self.copied.take().unwrap_or_else(own);
         let kept = kept.unwrap_or_default();
         let feeding = Builder::new().name("sound feed".into()).spawn(move || write(stdin, &kept, &chunks));
         feeding.map(drop).map_err(|error| Error::Ffmpeg(format!("no thread for the sound: {error}")))
@@ -189,8 +200,9 @@ impl AudioSource for PipedAudio {
             SoundFormat::Aac => track.is_aac(),
             SoundFormat::Opus => track.is_plain_opus(),
         };
-        self.stdin.take_if(|_| is_it)?;
-        let octets = self.track.copied();
+        self.stdin.as_ref().filter(|_| is_it && self.copied.is_none())?;
+        let [octets, own] = self.track.copied();
+        self.copied = Some(own);
         Some(Ok(CodedTrack::of_pipe(octets, format, (framing, track.pid), self.first)))
     }
 

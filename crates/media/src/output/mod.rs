@@ -4,7 +4,7 @@ mod mp4;
 mod relay;
 mod y4m;
 
-pub use mp4::{Mp4Writer, ProgressiveMp4};
+pub use mp4::{Mp4Writer, ProgressiveMp4, SoundCodec};
 pub use relay::{FfmpegRelay, Relayed};
 pub use y4m::Y4mWriter;
 

@@ -4,6 +4,7 @@ mod entry;
 mod sound;
 
 use self::entry::Entry;
+pub use self::sound::SoundCodec;
 use self::sound::SoundTrack;
 use crate::{Error, PictureSize, VideoCodec};
 use seaway_units::TimeDelta;
@@ -19,7 +20,7 @@ const FRAGMENT_OCTETS: usize = 8 << 20;
 /// With B pictures: more than any is decoded before it is shown.
 const REORDERING: TimeDelta = TimeDelta::from_millis(500);
 
-/// Writes access units with their times to a fragmented MP4, and Opus packets as a second track.
+/// Writes access units with their times to a fragmented MP4, and sound as a second track.
 #[derive(Debug)]
 pub struct Mp4Writer<W> {
     out: W,
@@ -78,21 +79,30 @@ impl<W: Write> Mp4Writer<W> {
         }
     }
 
-    /// Gives the file a sound track, unless its header is written already. True where it has one.
-    pub fn add_sound(&mut self) -> bool {
+    /// Gives the file a sound track of this codec. False where the header is written already, without one or for another one.
+    pub fn set_sound(&mut self, codec: SoundCodec) -> bool {
         if self.entry.is_none() {
-            self.sound.get_or_insert_default();
+            self.sound = Some(SoundTrack::new(codec));
         }
-        self.sound.is_some()
+        self.sound.as_ref().is_some_and(|sound| sound.codec == codec)
     }
 
-    /// Appends an Opus packet of `duration` that is played from `start` on, both in samples at 48 kHz, the start since time zero
-    /// of the pictures and not before the end of the packet before. Packets before the first key frame are dropped.
+    /// Appends a packet of `duration` that is played from `start` on, both in samples, the start since time zero
+    /// of the pictures and not before the end of the packet before. Packets before the first key frame are dropped, and so are those
+    /// of another codec than the track's.
     ///
     /// # Errors
     /// Where writing to `out` fails.
-    pub fn write_sound(&mut self, packet: &[u8], start: u64, duration: u32) -> Result<(), Error> {
-        let Some(sound) = self.sound.as_mut().filter(|_| self.entry.is_some()) else { return Ok(()) };
+    pub fn write_sound(
+        &mut self,
+        codec: SoundCodec,
+        packet: &[u8],
+        start: u64,
+        duration: u32,
+    ) -> Result<(), Error> {
+        let has_header = self.entry.is_some();
+        let sound = self.sound.as_mut().filter(|sound| has_header && sound.codec == codec);
+        let Some(sound) = sound else { return Ok(()) };
         sound.push(packet, start, duration);
         // Where pictures come, their fragments take the sound with them.
         if sound.is_long() { self.write_fragments(None) } else { Ok(()) }
@@ -148,7 +158,8 @@ impl<W: Write> Mp4Writer<W> {
     fn write_header(&mut self, entry: &Entry) -> Result<(), Error> {
         let mut header = Vec::new();
         boxed(&mut header, b"ftyp", |out| out.extend_from_slice(b"isom\0\0\x02\0isomiso6mp41"));
-        let content = Content::Fragments { has_sound: self.sound.is_some(), delay: self.delay };
+        let content =
+            Content::Fragments { sound: self.sound.as_ref().map(|sound| sound.codec), delay: self.delay };
         movie(&mut header, entry, content);
         self.out.write_all(&header).map_err(Error::io("output"))
     }
@@ -244,7 +255,7 @@ impl ProgressiveMp4 {
 #[derive(Clone, Copy)]
 enum Content<'a> {
     /// Pictures, and maybe sound, in fragments.
-    Fragments { has_sound: bool, delay: TimeDelta },
+    Fragments { sound: Option<SoundCodec>, delay: TimeDelta },
     /// Pictures of a progressive file.
     Indexed(&'a Index<'a>),
 }
@@ -336,9 +347,9 @@ const MATRIX: [u32; 9] = [0x1_0000, 0, 0, 0, 0x1_0000, 0, 0, 0, 0x4000_0000];
 /// Appends the `moov` box.
 fn movie(out: &mut Vec<u8>, entry: &Entry, content: Content<'_>) {
     let index = content.index();
-    let (has_sound, delay) = match content {
-        Content::Fragments { has_sound, delay } => (has_sound, delay),
-        Content::Indexed(_) => (false, TimeDelta::ZERO),
+    let (sound, delay) = match content {
+        Content::Fragments { sound, delay } => (sound, delay),
+        Content::Indexed(_) => (None, TimeDelta::ZERO),
     };
     let duration = index.map_or(0, Index::duration);
     boxed(out, b"moov", |out| {
@@ -346,7 +357,7 @@ fn movie(out: &mut Vec<u8>, entry: &Entry, content: Content<'_>) {
             // Times unknown, rate and volume one.
             words(out, &[0, 0, TIMESCALE as u32, duration, 0x1_0000, 0x0100_0000, 0, 0]);
             words(out, &MATRIX);
-            words(out, &[0, 0, 0, 0, 0, 0, if has_sound { 3 } else { 2 }]);
+            words(out, &[0, 0, 0, 0, 0, 0, if sound.is_some() { 3 } else { 2 }]);
         });
         boxed(out, b"trak", |out| {
             // Enabled, in the movie, in the preview.
@@ -366,13 +377,13 @@ fn movie(out: &mut Vec<u8>, entry: &Entry, content: Content<'_>) {
             };
             boxed(out, b"mdia", |out| media(out, &video));
         });
-        if has_sound {
-            sound::track(out);
+        if let Some(codec) = sound {
+            sound::track(out, codec);
         }
         if index.is_none() {
             boxed(out, b"mvex", |out| {
                 full(out, b"trex", 0, 0, |out| words(out, &[1, 1, 0, 0, 0]));
-                if has_sound {
+                if sound.is_some() {
                     full(out, b"trex", 0, 0, |out| words(out, &[sound::TRACK, 1, 0, 0, 0]));
                 }
             });

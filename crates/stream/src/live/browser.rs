@@ -26,7 +26,7 @@ impl BrowserTrack {
     pub fn new(broadcast: Broadcast, track: usize) -> Self {
         let mut pictures = Timeline::default();
         pictures.reorder();
-        Self { broadcast, track, began: None, pictures, sound: SoundTimeline::default() }
+        Self { broadcast, track, began: None, pictures, sound: SoundTimeline::new(SAMPLE_RATE) }
     }
 
     /// Whether a browser needs a key frame. Reading it clears the request.

@@ -10,6 +10,7 @@ use crate::Error;
 use bytes::Bytes;
 use seaway_media::audio::{CodedTrack, SoundFrame};
 use seaway_units::{TimeDelta, Timestamp};
+use seaway_wire::aac::{AdtsHeader, Config};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,6 +22,8 @@ pub(super) struct CopiedSound {
     pub(super) track: CodedTrack,
     /// What is done with Opus.
     pub(super) opus: Option<CopiedOpus>,
+    /// The configuration of AAC that was announced.
+    pub(super) aac: Option<Config>,
     pub(super) input: FrameInput,
     pub(super) cue: Cue,
     pub(super) stop: Arc<AtomicBool>,
@@ -64,7 +67,7 @@ impl CopiedSound {
 
     fn run(&mut self) -> Result<(), Error> {
         let mut reading = Reading::default();
-        while !self.stop.load(Ordering::Relaxed) && !self.cue.has_ended() {
+        while !self.stop.load(Ordering::Relaxed) && !self.cue.has_ended() && !self.is_refused() {
             let Some(position) = self.cue.position() else {
                 self.input.clock.sleep_until(self.input.now() + PIECE);
                 continue;
@@ -93,7 +96,17 @@ impl CopiedSound {
         Ok(())
     }
 
+    fn is_refused(&self) -> bool {
+        self.aac.is_some() && self.input.controls.is_aac_refused()
+    }
+
     fn send(&mut self, captured: Timestamp, frame: SoundFrame) -> Result<(), Error> {
+        let has_changed =
+            |aac| AdtsHeader::parse(&frame.octets).ok().and_then(|header| header.config()) != Some(aac);
+        if self.aac.is_some_and(has_changed) {
+            let what = "AAC whose rate or channels change: the receiver knows those of its beginning";
+            return Err(seaway_media::Error::Unsupported(what.into()).into());
+        }
         let packet = Bytes::from(frame.octets);
         match &mut self.opus {
             Some(opus) => opus.send(&self.input, captured, (packet, frame.duration), &self.updates),

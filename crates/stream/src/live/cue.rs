@@ -4,16 +4,20 @@ use seaway_units::{TimeDelta, Timestamp};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Set by the threads that read and capture pictures, followed by the one that captures sound.
+/// Set by the threads that read and capture pictures, followed by those that capture sound.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Cue(Arc<Mutex<State>>);
+pub(super) struct Cue {
+    state: Arc<Mutex<State>>,
+    /// The number of the one that follows.
+    follower: usize,
+}
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     /// The instant of time zero.
     began: Option<Timestamp>,
-    /// The times at which the input is repeated from its beginning.
-    repeats: VecDeque<TimeDelta>,
+    /// The times at which the input is repeated from its beginning, for each that follows.
+    repeats: Vec<VecDeque<TimeDelta>>,
     /// The input began again at time zero so often.
     restarts: u32,
     ended: bool,
@@ -30,9 +34,24 @@ pub(super) struct Position {
     pub(super) restarts: u32,
 }
 
+impl Default for State {
+    fn default() -> Self {
+        Self { began: None, repeats: vec![VecDeque::new()], restarts: 0, ended: false }
+    }
+}
+
 impl Cue {
+    /// The same for another that follows.
+    pub(super) fn for_another(&self) -> Self {
+        let follower = self.change(|state| {
+            state.repeats.push(state.repeats[0].clone());
+            state.repeats.len() - 1
+        });
+        Self { state: self.state.clone(), follower }
+    }
+
     fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The instant of time zero, which may move.
@@ -50,12 +69,12 @@ impl Cue {
 
     /// The input is repeated from its beginning at this time.
     pub(super) fn repeat_at(&self, time: TimeDelta) {
-        self.change(|state| state.repeats.push_back(time));
+        self.change(|state| state.repeats.iter_mut().for_each(|repeats| repeats.push_back(time)));
     }
 
     /// The repetition that [`position`](Self::position) names has begun.
     pub(super) fn take_repeat(&self) {
-        self.change(|state| state.repeats.pop_front());
+        self.change(|state| state.repeats[self.follower].pop_front());
     }
 
     /// No picture follows.
@@ -71,7 +90,7 @@ impl Cue {
     /// `None` before the first picture.
     pub(super) fn position(&self) -> Option<Position> {
         self.change(|state| {
-            let (repeat, restarts) = (state.repeats.front().copied(), state.restarts);
+            let (repeat, restarts) = (state.repeats[self.follower].front().copied(), state.restarts);
             Some(Position { began: state.began?, repeat, restarts })
         })
     }

@@ -104,7 +104,8 @@ pub(super) struct RelativeDelay {
 pub(super) struct Sound {
     /// Its streams, of which the first is played.
     streams: Vec<StreamId>,
-    recovery: SoundRecovery,
+    /// Of Opus.
+    recovery: Option<SoundRecovery>,
     measured: Vec<i16>,
 }
 
@@ -114,17 +115,19 @@ impl Sound {
 
     fn of(session: &SessionDescription) -> Result<Option<Self>, Error> {
         let all = session.streams.iter().zip(0..).filter(|(stream, _)| stream.is_audio());
+        let is_opus = all.clone().next().is_some_and(|(stream, _)| stream.format == Format::Opus);
         let streams: Vec<_> = all.map(|(_, id)| StreamId(id)).collect();
         if streams.is_empty() {
             return Ok(None);
         }
-        Ok(Some(Self { streams, recovery: SoundRecovery::new()?, measured: Vec::new() }))
+        let recovery = is_opus.then(SoundRecovery::new).transpose()?;
+        Ok(Some(Self { streams, recovery, measured: Vec::new() }))
     }
 
     /// Listens to a frame; gives the one before it, where that was lost and this one has it too.
     fn take(&mut self, frame: &ReceivedFrame) -> Option<ReceivedFrame> {
         let FrameData::Coded(packet) = &frame.data else { return None };
-        let decoded = self.recovery.take(frame.timestamp, packet);
+        let decoded = self.recovery.as_mut()?.take(frame.timestamp, packet);
         self.measured.extend_from_slice(&decoded.samples);
         let data = FrameData::Coded(decoded.lost?.into());
         let timestamp = frame.timestamp.wrapping_sub(BLOCK_SAMPLES as u32);

@@ -63,6 +63,7 @@ pub struct ReceiverBuilder {
     stale_after: Option<TimeDelta>,
     sinks: Vec<Box<dyn Sink>>,
     browser: Option<BrowserTrack>,
+    takes_aac: bool,
 }
 
 enum Decoding {
@@ -133,6 +134,13 @@ impl ReceiverBuilder {
     pub fn boxed_sink(mut self, sink: Box<dyn Sink>) -> Self {
         self.sinks.push(sink);
         self
+    }
+
+    /// Takes AAC where a sender of [`SenderBuilder`](super::SenderBuilder) has it, in place of Opus: the sinks get it
+    /// ([`Played`](crate::sink::Played)), and its level is not measured. Browsers take Opus alone, so with [`browser`](Self::browser) AAC is not
+    /// taken. False by default.
+    pub fn takes_aac(self, takes_aac: bool) -> Self {
+        Self { takes_aac, ..self }
     }
 
     /// Shows what is received in browsers.
@@ -282,6 +290,7 @@ impl ReceiverBuilder {
         let mut config = config(*bind, identity, is_protected, *latency);
         config.playout = self.buffer.map_or(playout.within(*latency), Playout::Bytes);
         config.plain = plain.clone();
+        config.takes_aac = self.takes_aac && self.browser.is_none();
         config.cname = identity.cname();
         config.packet = self.mtu.unwrap_or(config.packet);
         let (ssrc, lock) = (config.ssrc, config.lock);
@@ -359,6 +368,7 @@ impl Receiver {
             stale_after: None,
             sinks: Vec::new(),
             browser: None,
+            takes_aac: false,
         }
     }
 

@@ -92,6 +92,8 @@ pub(super) struct EncoderControls {
     connected: AtomicBool,
     /// Of the sound, in percent.
     loss: AtomicU8,
+    /// The receiver does not take AAC.
+    aac_refused: AtomicBool,
 }
 
 impl EncoderControls {
@@ -113,6 +115,11 @@ impl EncoderControls {
     /// So much of the sound will be missing, in percent.
     pub(super) fn sound_loss(&self) -> u8 {
         self.loss.load(Ordering::Relaxed)
+    }
+
+    /// Whether the receiver was offered AAC and does not take it.
+    pub(super) fn is_aac_refused(&self) -> bool {
+        self.aac_refused.load(Ordering::Relaxed)
     }
 
     /// Whether frames can leave, or could once.
@@ -364,6 +371,9 @@ impl SenderMachine {
         while let Some(event) = self.sender.poll_event() {
             if matches!(event, SenderEvent::KeyFrameWanted { .. }) {
                 self.controls.request_key_frame();
+            }
+            if matches!(event, SenderEvent::AacRefused { .. }) {
+                self.controls.aac_refused.store(true, Ordering::Relaxed);
             }
             if matches!(event, SenderEvent::PeerLeft { .. }) {
                 self.channel.on_receiver_left();

@@ -48,6 +48,8 @@ pub(super) struct SoundCapture {
     /// Where it comes live: the pictures take so much longer to come than the sound.
     pub(super) delay: TimeDelta,
     pub(super) input: FrameInput,
+    /// AAC is sent in its place, as long as the receiver takes that.
+    pub(super) has_aac: bool,
     pub(super) cue: Cue,
     pub(super) stop: Arc<AtomicBool>,
     pub(super) preview: Option<BrowserTrack>,
@@ -142,13 +144,19 @@ impl SoundCapture {
     }
 
     fn send(&mut self, captured: Timestamp, block: &Block, measured: &mut Vec<i16>) -> Result<(), Error> {
+        measure(measured, block, &self.updates);
+        let is_sent = !self.has_aac || self.input.controls.is_aac_refused();
+        if !is_sent && self.preview.is_none() {
+            return Ok(());
+        }
         self.encoder.set_expected_loss(self.input.controls.sound_loss())?;
         let packet = Bytes::copy_from_slice(self.encoder.encode(block)?);
         // What a decoder gives for this packet was captured so much earlier.
         let captured = captured - self.encoder.delay();
         self.preview.iter().for_each(|track| track.preview_sound(captured, &packet));
-        self.input.send_sound(captured, packet, BLOCK_TIME);
-        measure(measured, block, &self.updates);
+        if is_sent {
+            self.input.send_sound(captured, packet, BLOCK_TIME);
+        }
         Ok(())
     }
 

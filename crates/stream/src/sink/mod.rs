@@ -19,6 +19,7 @@ pub use stream_recorder::StreamRecorder;
 pub(crate) use timeline::Timeline;
 
 use crate::Error;
+use seaway_media::output::SoundCodec;
 use seaway_media::{Picture, PictureSize, VideoCodec};
 use seaway_session::{Format, ReceivedFrame, StreamDescription};
 use seaway_units::Timestamp;
@@ -34,7 +35,7 @@ pub trait Sink: Send {
     /// A session began, with these streams.
     fn on_session(&mut self, _streams: &[StreamDescription]) {}
 
-    /// Sound is played: an Opus packet.
+    /// Sound is played: an Opus packet, or frames of AAC.
     ///
     /// # Errors
     /// As of [`on_frame`](Self::on_frame).
@@ -80,7 +81,7 @@ pub struct Displayed<'a> {
 pub struct Played<'a> {
     /// The instant.
     pub at: Timestamp,
-    /// The Opus packet.
+    /// An Opus packet, or frames of AAC in ADTS headers, by the format of the session's stream.
     pub frame: &'a ReceivedFrame,
 }
 
@@ -90,6 +91,17 @@ pub(crate) fn video_codec<'a>(streams: impl IntoIterator<Item = &'a StreamDescri
         Some(Format::H265) => VideoCodec::H265,
         Some(Format::Av1) => VideoCodec::Av1,
         _ => VideoCodec::H264,
+    }
+}
+
+/// The codec of the first sound of these streams.
+pub(crate) fn sound_codec<'a>(
+    streams: impl IntoIterator<Item = &'a StreamDescription>,
+) -> Option<SoundCodec> {
+    match streams.into_iter().find(|stream| stream.is_audio())?.format {
+        Format::Opus => Some(SoundCodec::Opus),
+        Format::Aac(config) => Some(SoundCodec::Aac(config)),
+        _ => None,
     }
 }
 

@@ -1,14 +1,15 @@
 //! Records received video, and its sound, to a file.
 
-use super::sound_timeline::{Placed, SoundTimeline, samples};
+use super::sound_timeline::{Placed, SoundTimeline};
 use super::timeline::Timeline;
-use super::{Displayed, Played, RecordingFile, Sink, is_mpeg_video, video_codec};
+use super::{Displayed, Played, RecordingFile, Sink, is_mpeg_video, sound_codec, video_codec};
 use crate::Error;
 use bytes::Bytes;
-use seaway_media::output::{AnnexBWriter, Mp4Writer, RecordingFormat, Y4mWriter};
+use seaway_media::output::{AnnexBWriter, Mp4Writer, RecordingFormat, SoundCodec, Y4mWriter};
 use seaway_media::{FrameRate, PictureSize, VideoCodec};
-use seaway_session::{Format, FrameData, FrameKind, ReceivedFrame, StreamDescription};
+use seaway_session::{FrameData, FrameKind, ReceivedFrame, StreamDescription};
 use seaway_units::TimeDelta;
+use seaway_wire::aac::AdtsHeader;
 use seaway_wire::opus;
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -44,8 +45,8 @@ pub struct Recorder {
     writer: Option<Writer>,
     codec: VideoCodec,
     timeline: Timeline,
-    /// The sender has sound.
-    has_sound: bool,
+    /// The sound of the sender, as far as it had some.
+    sound_codec: Option<SoundCodec>,
     sound: SoundTimeline,
     early_sound: VecDeque<ReceivedFrame>,
     /// When the present file began.
@@ -106,8 +107,8 @@ impl Recorder {
             writer,
             codec: VideoCodec::default(),
             timeline: Timeline::default(),
-            has_sound: false,
-            sound: SoundTimeline::default(),
+            sound_codec: None,
+            sound: SoundTimeline::new(opus::CLOCK_RATE),
             early_sound: VecDeque::new(),
             begun: None,
             segments: None,
@@ -148,8 +149,8 @@ impl Recorder {
         self.writer.take().map_or(Ok(()), Writer::finish)?;
         let next = RecordingFile::create(&path).map_err(Error::Output)?;
         let mut writer = Writer::new(self.format, Box::new(next));
-        if self.has_sound {
-            writer.add_sound();
+        if let Some(codec) = self.sound_codec {
+            writer.set_sound(codec);
         }
         if self.reorders {
             writer.reorder();
@@ -179,35 +180,58 @@ impl Recorder {
     /// Records a packet of sound in its place, where it has one.
     fn place_sound(&mut self, frame: &ReceivedFrame) -> Result<(), Error> {
         let FrameData::Coded(data) = &frame.data else { return Ok(()) };
-        let Ok(packet) = opus::Packet::parse(data) else { return Ok(()) };
-        match self.sound.place(frame.timestamp, packet.duration(), frame.captured) {
-            Some(placed) => self.record_sound(data, placed, packet),
+        match self.sound_codec {
+            Some(SoundCodec::Opus) => self.place_opus(frame, data),
+            Some(SoundCodec::Aac(_)) => self.place_aac(frame, data),
             None => Ok(()),
         }
     }
 
-    /// Writes a packet of sound, behind others that stand for those that were lost before it.
-    fn record_sound(&mut self, packet: &[u8], placed: Placed, kind: opus::Packet) -> Result<(), Error> {
-        let (Some(begun), Some(Writer::Mp4(writer))) = (self.begun, &mut self.writer) else { return Ok(()) };
-        let begun = samples(begun.as_nanos());
-        let lost = opus::Packet::lost(packet.first().copied().unwrap_or_default());
-        let Placed { start, missing } = placed;
-        let mut write = |packet: &[u8], start: i64, duration| match u64::try_from(start - begun) {
-            Ok(start) => writer.write_sound(packet, start, duration).map_err(output),
-            // It was played before the first picture of this file was shown.
-            Err(_) => Ok(()),
-        };
-        for index in 0..missing / i64::from(kind.frame) {
-            write(&lost, start - missing + index * i64::from(kind.frame), kind.frame.into())?;
+    /// Writes an Opus packet, behind others that stand for those that were lost before it.
+    fn place_opus(&mut self, frame: &ReceivedFrame, data: &[u8]) -> Result<(), Error> {
+        let Ok(packet) = opus::Packet::parse(data) else { return Ok(()) };
+        let placed = self.sound.place(frame.timestamp, packet.duration(), frame.captured);
+        let Some(Placed { start, missing }) = placed else { return Ok(()) };
+        let lost = opus::Packet::lost(data.first().copied().unwrap_or_default());
+        for index in 0..missing / i64::from(packet.frame) {
+            let start = start - missing + index * i64::from(packet.frame);
+            self.write_sound(&lost, start, packet.frame.into())?;
         }
-        write(packet, start, kind.duration())
+        self.write_sound(data, start, packet.duration())
+    }
+
+    /// Writes frames of AAC without their headers. One that is lost leaves a gap.
+    fn place_aac(&mut self, frame: &ReceivedFrame, mut data: &[u8]) -> Result<(), Error> {
+        let mut passed = 0;
+        while let Ok(header) = AdtsHeader::parse(data)
+            && let Some((one, rest)) = data.split_at_checked(header.frame_len)
+        {
+            let time = i64::from(passed) * 1_000_000_000 / i64::from(header.sample_rate());
+            let captured = frame.captured.map(|captured| captured + TimeDelta::from_nanos(time));
+            let placed = self.sound.place(frame.timestamp.wrapping_add(passed), header.samples(), captured);
+            if let Some(Placed { start, .. }) = placed {
+                self.write_sound(&one[header.header_len()..], start, header.samples())?;
+            }
+            (data, passed) = (rest, passed.wrapping_add(header.samples()));
+        }
+        Ok(())
+    }
+
+    /// Writes sound that begins so many samples after the first picture.
+    fn write_sound(&mut self, packet: &[u8], start: i64, duration: u32) -> Result<(), Error> {
+        let (Some(begun), Some(Writer::Mp4(writer))) = (self.begun, &mut self.writer) else { return Ok(()) };
+        match (u64::try_from(start - self.sound.samples(begun)), self.sound_codec) {
+            (Ok(start), Some(codec)) => writer.write_sound(codec, packet, start, duration).map_err(output),
+            // It was played before the first picture of this file was shown.
+            _ => Ok(()),
+        }
     }
 }
 
 impl Writer {
-    fn add_sound(&mut self) {
+    fn set_sound(&mut self, codec: SoundCodec) {
         if let Self::Mp4(writer) = self {
-            writer.add_sound();
+            writer.set_sound(codec);
         }
     }
 
@@ -297,9 +321,10 @@ impl Sink for Recorder {
     fn on_session(&mut self, streams: &[StreamDescription]) {
         self.sound.on_session();
         self.codec = video_codec(streams);
-        self.has_sound |= streams.iter().any(|stream| stream.format == Format::Opus);
-        if self.has_sound {
-            self.writer.iter_mut().for_each(Writer::add_sound);
+        if let Some(codec) = sound_codec(streams).filter(|codec| self.sound_codec != Some(*codec)) {
+            self.sound_codec = Some(codec);
+            self.sound = SoundTimeline::new(codec.sample_rate());
+            self.writer.iter_mut().for_each(|writer| writer.set_sound(codec));
         }
     }
 

@@ -244,8 +244,9 @@ impl SenderBuilder {
         Self { sound: sound.into(), ..self }
     }
 
-    /// Sends these frames as they are, in place of the Opus of [`sound`](Self::sound): Opus packets, whatever they last, and in a
-    /// transport stream AAC, which is neither on the page nor measured. Opus whose packets do not fit into a datagram is coded again
+    /// Sends these frames as they are, in place of the Opus of [`sound`](Self::sound): Opus packets, whatever they last, and AAC, but
+    /// not to media servers. Beside AAC the [`sound`](Self::sound) that is given is on the page and measured, and is sent to a receiver that
+    /// does not take AAC. Opus whose packets do not fit into a datagram is coded again
     /// ([`SendEvent::SoundCodedAgain`](crate::SendEvent::SoundCodedAgain)).
     pub fn copied_sound(self, track: impl Into<Option<CodedTrack>>) -> Self {
         Self { copied_sound: track.into(), ..self }

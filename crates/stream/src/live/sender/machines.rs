@@ -71,7 +71,8 @@ impl SenderBuilder {
         if self.has_sound() {
             let copied = self.copied_sound.as_ref().and_then(|track| track.rate(overhead.headers));
             let rate = copied.unwrap_or_else(|| sound::wire_rate(overhead.headers));
-            config.streams.push(StreamConfig::audio(StreamDescription::opus(), rate));
+            let aac = self.copied_sound.as_ref().and_then(CodedTrack::aac_config).map(StreamDescription::aac);
+            config.streams.push(StreamConfig::audio(aac.unwrap_or_else(StreamDescription::opus), rate));
         }
         let mut sockets = vec![socket];
         let publication = match &self.server {

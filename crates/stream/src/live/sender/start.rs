@@ -65,9 +65,12 @@ impl SenderBuilder {
     /// As [`start`](Self::start).
     pub fn start_on(mut self, runtime: &mut Runtime) -> Result<Sender, Error> {
         self.check()?;
-        // RTP takes Opus alone.
-        let takes_all = self.carrier.is_some();
-        let is_taken = |track: &CodedTrack| takes_all || track.format() == SoundFormat::Opus;
+        // Media servers take Opus alone.
+        let (takes_all, takes_aac) = (self.carrier.is_some(), self.server.is_none());
+        let is_taken = |track: &CodedTrack| match track.format() {
+            SoundFormat::Opus => true,
+            SoundFormat::Aac => takes_all || takes_aac && track.aac_config().is_some(),
+        };
         self.copied_sound = self.copied_sound.take().filter(is_taken);
         let is_loopback = self.is_loopback();
         let bind = match &self.server {
@@ -127,17 +130,24 @@ impl SenderBuilder {
             turns: turns.clone(),
         };
         let source = feed.open(&settings, &shared)?;
-        if let Some(track) = copied_sound.filter(|_| has_sound) {
+        let copied_sound = copied_sound.filter(|_| has_sound);
+        let format = copied_sound.as_ref().map(CodedTrack::format);
+        let has_aac = format == Some(SoundFormat::Aac);
+        let cue_beside = if has_aac { cue.for_another() } else { cue.clone() };
+        if let Some(track) = copied_sound {
             let (input, cue, stop, updates) =
                 (input.clone(), cue.clone(), stop.clone(), send_updates.clone());
-            let is_opus = track.format() == SoundFormat::Opus;
+            let is_opus = format == Some(SoundFormat::Opus);
             let opus = is_opus.then(|| CopiedOpus::new(room, preview.clone())).transpose()?;
-            CopiedSound { track, opus, input, cue, stop, updates }.start()?;
-        } else if let Some(source) = sound.filter(|_| has_sound) {
+            let aac = track.aac_config().filter(|_| !takes_all);
+            CopiedSound { track, opus, aac, input, cue, stop, updates }.start()?;
+        }
+        // Beside AAC for the page and the level, and for a receiver that does not take it.
+        if let Some(source) = sound.filter(|_| has_sound && (format.is_none() || has_aac)) {
             let (encoder, input) = (OpusEncoder::new(sound::RATE)?, input.clone());
-            let (cue, stop, updates) = (cue.clone(), stop.clone(), send_updates.clone());
+            let (cue, stop, updates) = (cue_beside, stop.clone(), send_updates.clone());
             let preview = preview.clone();
-            SoundCapture { source, encoder, delay, input, cue, stop, preview, updates }.start()?;
+            SoundCapture { source, encoder, delay, input, has_aac, cue, stop, preview, updates }.start()?;
         }
         let capture = source.map(|source| Capture {
             source,
