@@ -62,8 +62,8 @@ fn the_page_shows_and_steers_the_session() {
     let mut demo = Live::start(seaway(
         folder.path(),
         &[
-            &["demo", "--network", "lossy-wifi", "--web", "127.0.0.1:0", "--duration", "300s"][..],
-            &["--beside", "fixed(rate=4 Mbit/s)"],
+            &["demo", "test:640x360@25", "--network", "lossy-wifi", "--web", "127.0.0.1:0"][..],
+            &["--beside", "fixed(rate=4 Mbit/s)", "--duration", "300s"],
         ]
         .concat(),
     ));
