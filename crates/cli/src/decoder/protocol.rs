@@ -1,5 +1,5 @@
 //! What goes through the socket: access units to the decoder, its answers back. Numbers are little-endian. The samples of a picture
-//! are in memory that both processes have, as a file: they are copied twice and wake nobody.
+//! are in memory that both processes have, as a file, so that the two do not take turns for each part of it.
 
 use seaway_media::decoder::Freeze;
 use seaway_media::{Picture, PicturePool, PictureSize};

@@ -92,8 +92,8 @@ pub(super) struct ReadAheadPictures {
 }
 
 impl ReadAheadPictures {
-    /// Reads `input`, with `repeat` from the beginning again at its end, which goes to `cue`. `turns` is told when a
-    /// picture was sent.
+    /// Reads `input`, with `repeat` from the beginning again at its end, which goes to `cue`. `turns` follows the
+    /// pictures that are sent.
     ///
     /// # Errors
     /// The system grants no thread.

@@ -62,9 +62,9 @@ mod tests {
     /// Two are read at once, and another one for each that was sent, or taken after it.
     #[test]
     fn an_item_is_read_when_one_was_sent() {
-        let (turns, (told, reads)) = (Turns::default(), mpsc::channel());
+        let (turns, (before, reads)) = (Turns::default(), mpsc::channel());
         let reader = turns.clone();
-        let thread = thread::spawn(move || while reader.wait(2) && told.send(()).is_ok() {});
+        let thread = thread::spawn(move || while reader.wait(2) && before.send(()).is_ok() {});
         let read_next = || reads.recv().unwrap();
         read_next();
         read_next();
