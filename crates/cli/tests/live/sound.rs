@@ -96,22 +96,16 @@ fn begin_of_pictures(file: &Path) -> f64 {
     String::from_utf8(output.stdout).unwrap().trim().trim_end_matches(',').parse().unwrap()
 }
 
-/// When a player plays the last packet of sound.
-pub(crate) fn end_of_sound(file: &Path) -> f64 {
+/// Those of these times at which a player has sound to play, also 0.1 s later. There is none before the sender report that says
+/// what it belongs to, at the end behind the last picture, and where the machine stood still.
+pub(crate) fn with_sound(times: Vec<f64>, file: &Path) -> Vec<f64> {
     let mut command = Command::new("ffprobe");
-    command.args([
-        "-v",
-        "error",
-        "-select_streams",
-        "a",
-        "-show_entries",
-        "packet=pts_time",
-        "-of",
-        "csv=p=0",
-    ]);
-    let text = String::from_utf8(command.arg(file).output().unwrap().stdout).unwrap();
-    let times = text.lines().filter_map(|line| line.trim_end_matches(',').parse().ok());
-    times.fold(0.0, f64::max)
+    command.args(["-v", "error", "-select_streams", "a", "-show_entries", "packet=pts_time"]);
+    let output = command.args(["-of", "csv=p=0"]).arg(file).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let packets: Vec<f64> = text.lines().filter_map(|line| line.trim_end_matches(',').parse().ok()).collect();
+    let is_there = |at: f64| packets.iter().any(|packet| (packet - at).abs() < 0.03);
+    times.into_iter().filter(|at| is_there(*at) && is_there(at + 0.1)).collect()
 }
 
 /// Each flash has its beep.

@@ -1,7 +1,7 @@
 //! `recv` from media servers (WHEP): our own page, Pion's example, and others that give no stream.
 
 use super::process::{Live, free_port, has, seaway};
-use super::sound::{beeps, check_in_step, end_of_sound, shown, track_durations};
+use super::sound::{beeps, check_in_step, shown, track_durations, with_sound};
 use super::stream::receive;
 use super::web::{answer, parts};
 use super::whip::{PORT_8080, address, pion, publish, response, serve};
@@ -65,12 +65,7 @@ fn record_page(of_sender: bool) {
     receiver.finish();
     let file = folder.path().join("got.mp4");
     let seconds = shown(&file, |luma| read_code(luma).is_some_and(|number| number % 25 == 0));
-    let beeps = beeps(&file);
-    // Sound begins with the sender report that says what it belongs to. The last picture may have come before its sound.
-    let first = beeps.first().copied().unwrap_or(f64::INFINITY);
-    let range = first - 0.5..end_of_sound(&file) - 0.1;
-    let with_sound: Vec<_> = seconds.into_iter().filter(|at| range.contains(at)).collect();
-    check_in_step(&with_sound, &beeps, 4);
+    check_in_step(&with_sound(seconds, &file), &beeps(&file), 4);
     let tracks = track_durations(&file);
     let codecs: Vec<_> = tracks.iter().map(|(codec, _)| codec.as_str()).collect();
     assert_eq!(codecs, ["h264", "opus"], "{tracks:?}");
