@@ -112,7 +112,7 @@ impl Launcher {
         let (socket, of_child) = UnixStream::pair()?;
         socket.set_read_timeout(Some(TIMEOUT))?;
         socket.set_write_timeout(Some(TIMEOUT))?;
-        let pictures = File::from(shared_memory()?);
+        let pictures = shared_memory()?;
         let child = command.stdin(OwnedFd::from(of_child)).stdout(pictures.try_clone()?).spawn()?;
         Ok(Running { child, socket, pictures })
     }
@@ -120,21 +120,22 @@ impl Launcher {
 
 /// Memory for one picture as a file, so that neither process maps what the other one changes. It can neither grow nor shrink.
 #[cfg(target_os = "linux")]
-fn shared_memory() -> io::Result<OwnedFd> {
+fn shared_memory() -> io::Result<File> {
     use nix::fcntl::{FcntlArg, SealFlag, fcntl};
     use nix::sys::memfd::{MFdFlags, memfd_create};
 
-    let memory = memfd_create("picture", MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)?;
-    nix::unistd::ftruncate(&memory, LARGEST as i64)?;
+    let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
+    let memory = File::from(memfd_create("picture", flags)?);
+    memory.set_len(LARGEST)?;
     fcntl(&memory, FcntlArg::F_ADD_SEALS(SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SHRINK))?;
     Ok(memory)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn shared_memory() -> io::Result<OwnedFd> {
+fn shared_memory() -> io::Result<File> {
     let memory = tempfile::tempfile()?;
-    memory.set_len(LARGEST as u64)?;
-    Ok(memory.into())
+    memory.set_len(LARGEST)?;
+    Ok(memory)
 }
 
 /// What a time-out means here.
@@ -160,12 +161,17 @@ mod tests {
     use seaway_media::FrameId;
     use seaway_units::TimeDelta;
 
-    /// Programs that are no decoder: they end, answer nonsense, say nothing, fill the memory, or are killed.
+    /// Programs that are no decoder: they end, answer nonsense, close the socket, are killed, fill the memory, or hang.
     #[test]
     fn whatever_the_process_does_is_a_freeze() {
-        for script in
-            ["exit 0", "exec yes >&0", "exec <&-; exec sleep 9", "kill -SEGV $$", "exec cat /dev/zero"]
-        {
+        for script in [
+            "exit 0",
+            "exec yes >&0",
+            "exec <&-; exec sleep 9",
+            "kill -SEGV $$",
+            "exec cat /dev/zero",
+            "exec sleep 9",
+        ] {
             let arguments = vec!["-c".to_owned(), script.to_owned()];
             let mut decoder = DecoderProcess::of(Launcher { program: "/bin/sh".into(), arguments }).unwrap();
             for number in 0..2 {

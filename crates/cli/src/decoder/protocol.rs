@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt;
 const LONGEST: usize = 16 << 20;
 
 /// Octets of the largest picture.
-pub(super) const LARGEST: usize = 3840 * 2160 / 2 * 3;
+pub(super) const LARGEST: u64 = 3840 * 2160 / 2 * 3;
 
 /// An access unit on its way to the decoder.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -88,12 +88,12 @@ pub(super) fn write_kind(to: &mut impl Write, kind: Kind) -> io::Result<()> {
 /// Writes a picture: its samples into the memory, then width and height.
 pub(super) fn write_picture(to: &mut impl Write, memory: impl AsFd, picture: &Picture) -> io::Result<()> {
     let mut at = 0;
-    // The rows of a picture have no gaps between them.
     for plane in picture.planes() {
-        let end = at + plane.data.len();
-        while at < end {
-            let left = &plane.data[plane.data.len() - (end - at)..];
-            at += nix::sys::uio::pwrite(&memory, left, at as nix::libc::off_t)?;
+        // The rows of a picture have no gaps between them.
+        let mut left = plane.data;
+        while !left.is_empty() {
+            let written = nix::sys::uio::pwrite(&memory, left, at as nix::libc::off_t)?;
+            (left, at) = (&left[written..], at + written);
         }
     }
     let [width, height] = [picture.size().width(), picture.size().height()].map(u32::to_le_bytes);

@@ -82,7 +82,7 @@ pub struct Screen {
     references: VecDeque<ReferencePicture>,
     displayed: Option<Picture>,
     /// What is to be scored, oldest first: a picture is displayed first and scored afterwards.
-    due: Vec<DueScore>,
+    due: VecDeque<DueScore>,
     /// From the coded size to the captured size, where they differ, and the picture that it scaled last.
     scaler: Option<Scaler>,
     scaled: Option<Picture>,
@@ -110,7 +110,7 @@ impl Screen {
             other: None,
             references: VecDeque::new(),
             displayed: None,
-            due: Vec::new(),
+            due: VecDeque::new(),
             scaler: None,
             scaled: None,
             after_loss: false,
@@ -165,7 +165,7 @@ impl Screen {
                 let reference = self.references.pop_front_if(|reference| reference.timestamp == timestamp);
                 let (size, captured) = (picture.size(), reference.as_ref().map(|reference| reference.at));
                 if let Some(reference) = reference {
-                    self.due.push(DueScore { reference, on_screen: picture.clone(), displayed: true });
+                    self.push_due(DueScore { reference, on_screen: picture.clone(), displayed: true });
                 }
                 Ok(Playback::Displayed { picture: Some(picture), size, captured })
             }
@@ -218,8 +218,16 @@ impl Screen {
         while let Some(reference) = self.references.pop_front_if(|reference| is_over(reference)) {
             // The viewer has not begun before the first picture is displayed.
             let Some(on_screen) = self.displayed.clone() else { continue };
-            self.due.push(DueScore { reference, on_screen, displayed: false });
+            self.push_due(DueScore { reference, on_screen, displayed: false });
         }
+    }
+
+    /// What is never taken is bounded, as references are.
+    fn push_due(&mut self, due: DueScore) {
+        if self.due.len() == Self::MAX_REFERENCES {
+            self.due.pop_front();
+        }
+        self.due.push_back(due);
     }
 
     fn score(&mut self, due: &DueScore) -> Option<PictureScore> {
