@@ -68,3 +68,7 @@ pub use picture::{
 pub use scale::Scaler;
 pub use subprocess::kill_subprocesses;
 pub use video_codec::VideoCodec;
+
+/// This build has the codec, feature `codec`. A reader of clips asks here first: without a codec it is of no use, and
+/// what is never reached is not linked.
+pub const HAS_CODEC: bool = cfg!(feature = "codec");

@@ -1,7 +1,7 @@
 //! A clip that is decoded once and read by many sources.
 
 use seaway_media::input::{PictureFormat, PictureSource, bundled_clip, open_reference};
-use seaway_media::{Error, Picture};
+use seaway_media::{Error, HAS_CODEC, Picture};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -29,8 +29,11 @@ impl DecodedClip {
     /// Decodes the clip in `file`, or the bundled one, unless another source has it open.
     ///
     /// # Errors
-    /// The file cannot be read, holds no picture or more than a gigabyte of them.
+    /// The file cannot be read, holds no picture or more than a gigabyte of them, or this build has no codec.
     pub fn open(file: Option<&str>) -> Result<Self, Error> {
+        if !HAS_CODEC {
+            return Err(Error::Unsupported("this build has no codec for clips".into()));
+        }
         let mut clips = CLIPS.lock().unwrap_or_else(PoisonError::into_inner);
         let shared = clips.entry(file.map(str::to_owned)).or_default();
         let clip = match shared.upgrade() {
