@@ -1,7 +1,6 @@
 //! Scales pictures.
 
 use crate::{Picture, PicturePool, PictureSize};
-use std::ops::Range;
 
 /// Scales pictures from one size to another by a triangle filter: linear interpolation upwards; downwards, a mean that is
 /// wide enough to avoid aliasing.
@@ -11,9 +10,8 @@ pub struct Scaler {
     pool: PicturePool,
     /// Columns and rows, of luma and of chroma.
     filters: [[Filter; 2]; 2],
-    /// A plane with its new width and old height.
-    narrowed: Vec<u8>,
-    sums: Vec<i32>,
+    between: Vec<u8>,
+    sums: Vec<u16>,
 }
 
 impl Scaler {
@@ -23,7 +21,7 @@ impl Scaler {
             [(from.width(), to.width()), (from.height(), to.height())]
                 .map(|(from, to)| Filter::new((from / part) as usize, (to / part) as usize))
         });
-        Self { from, pool: PicturePool::new(to), filters, narrowed: Vec::new(), sums: Vec::new() }
+        Self { from, pool: PicturePool::new(to), filters, between: Vec::new(), sums: Vec::new() }
     }
 
     /// The size of the pictures it takes.
@@ -48,91 +46,131 @@ impl Scaler {
         let mut buffer = self.pool.take();
         for (index, (to, from)) in buffer.planes_mut().into_iter().zip(picture.planes()).enumerate() {
             let [columns, rows] = &self.filters[usize::from(index > 0)];
-            columns.narrow(from.data, from.stride, &mut self.narrowed);
-            rows.shorten(&self.narrowed, to.width, to.data, &mut self.sums);
+            let between = &mut self.between;
+            // Rows cost less than columns, and the second pass has what the first one left.
+            if to.height < from.height {
+                between.resize(from.width * to.height, 0);
+                rows.filter_columns((from.data, from.stride), from.width, between, &mut self.sums);
+                columns.filter_rows((between, from.width), to.width, to.data);
+            } else {
+                between.resize(to.width * from.height, 0);
+                columns.filter_rows((from.data, from.stride), to.width, between);
+                rows.filter_columns((between, to.width), to.width, to.data, &mut self.sums);
+            }
         }
         buffer.finish(picture.id(), picture.time())
     }
 }
 
-/// Weights of one direction, by sample of the result.
+/// Weights of one direction: the same number for each sample of the result.
 #[derive(Debug)]
 struct Filter {
-    taps: Vec<Taps>,
-    weights: Vec<i32>,
-}
-
-/// The source samples of a sample of the result, and the range of their weights.
-#[derive(Debug, Clone)]
-struct Taps {
-    source: Range<usize>,
-    weights: Range<usize>,
+    count: usize,
+    /// The first source sample of each sample of the result.
+    starts: Vec<usize>,
+    weights: Vec<u16>,
 }
 
 impl Filter {
-    /// Binary places of the fixed-point weights; the weights of a sample sum to one.
-    const PLACES: u32 = 14;
-    const ONE: i32 = 1 << Self::PLACES;
+    /// Binary places of the weights. Those of a sample sum to one, so that its sum fits into 16 bits, of which a vector
+    /// holds most.
+    const PLACES: u32 = 8;
+    const HALF: u16 = 1 << (Self::PLACES - 1);
 
     fn new(from: usize, to: usize) -> Self {
         let ratio = from as f64 / to as f64;
         let reach = ratio.max(1.0);
-        let mut filter = Self { taps: Vec::with_capacity(to), weights: Vec::new() };
-        for at in 0..to {
-            let centre = (at as f64 + 0.5) * ratio - 0.5;
-            let first = (centre - reach).ceil().max(0.0) as usize;
-            let last = ((centre + reach).floor() as usize).min(from - 1);
-            let exact: Vec<_> = (first..=last)
-                .map(|source| (1.0 - (source as f64 - centre).abs() / reach).max(0.0))
-                .collect();
-            filter.push(first, &exact);
+        let spans: Vec<_> =
+            (0..to).map(|at| Span::new((at as f64 + 0.5) * ratio - 0.5, reach, from)).collect();
+        let count = spans.iter().map(|span| span.weights.len()).max().unwrap_or(0);
+        let mut filter = Self { count, starts: Vec::with_capacity(to), weights: vec![0; to * count] };
+        for (span, weights) in spans.iter().zip(filter.weights.chunks_exact_mut(count.max(1))) {
+            let start = span.first.min(from - count);
+            weights[span.first - start..][..span.weights.len()].copy_from_slice(&span.weights);
+            filter.starts.push(start);
         }
         filter
     }
 
-    fn push(&mut self, first: usize, exact: &[f64]) {
-        let sum: f64 = exact.iter().sum();
-        let start = self.weights.len();
-        self.weights.extend(exact.iter().map(|weight| (weight / sum * f64::from(Self::ONE)).round() as i32));
-        // The middle weight absorbs the rounding error, so that a flat picture stays unchanged.
-        let lost = Self::ONE - self.weights[start..].iter().sum::<i32>();
-        self.weights[start + exact.len() / 2] += lost;
-        self.taps.push(Taps { source: first..first + exact.len(), weights: start..self.weights.len() });
-    }
-
-    /// Filters each row of a plane.
-    fn narrow(&self, plane: &[u8], stride: usize, into: &mut Vec<u8>) {
-        into.clear();
-        for row in plane.chunks_exact(stride) {
-            into.extend(self.taps.iter().map(|taps| {
-                let weights = &self.weights[taps.weights.clone()];
-                let sum: i32 =
-                    row[taps.source.clone()].iter().zip(weights).map(|(&s, w)| i32::from(s) * w).sum();
-                rounded(sum)
-            }));
+    /// Filters along the rows of a plane with that stride, so that each has `width` samples.
+    fn filter_rows(&self, (plane, stride): (&[u8], usize), width: usize, into: &mut [u8]) {
+        let rows = into.chunks_exact_mut(width).zip(plane.chunks_exact(stride));
+        match self.count {
+            2 => rows.for_each(|(to, row)| self.filter_row::<2>(row, to)),
+            3 => rows.for_each(|(to, row)| self.filter_row::<3>(row, to)),
+            4 => rows.for_each(|(to, row)| self.filter_row::<4>(row, to)),
+            count => rows.for_each(|(to, row)| {
+                let weights = self.weights.chunks_exact(count.max(1));
+                for ((to, &start), weights) in to.iter_mut().zip(&self.starts).zip(weights) {
+                    *to = weighted(&row[start..start + count], weights);
+                }
+            }),
         }
     }
 
-    /// Filters each column of a plane.
-    fn shorten(&self, plane: &[u8], width: usize, into: &mut [u8], sums: &mut Vec<i32>) {
-        for (to, taps) in into.chunks_exact_mut(width).zip(&self.taps) {
+    /// The same with a number of weights that the compiler knows.
+    fn filter_row<const COUNT: usize>(&self, row: &[u8], to: &mut [u8]) {
+        let (weights, _) = self.weights.as_chunks::<COUNT>();
+        for ((to, &start), weights) in to.iter_mut().zip(&self.starts).zip(weights) {
+            *to = weighted(&row[start..start + COUNT], weights);
+        }
+    }
+
+    /// Filters along the columns of a plane with that stride, of which `width` are used.
+    fn filter_columns(
+        &self,
+        (plane, stride): (&[u8], usize),
+        width: usize,
+        into: &mut [u8],
+        sums: &mut Vec<u16>,
+    ) {
+        let weights = self.weights.chunks_exact(self.count.max(1));
+        for ((to, &start), weights) in into.chunks_exact_mut(width).zip(&self.starts).zip(weights) {
             sums.clear();
-            sums.resize(width, 0);
-            let rows = plane[taps.source.start * width..taps.source.end * width].chunks_exact(width);
-            for (row, weight) in rows.zip(&self.weights[taps.weights.clone()]) {
+            sums.resize(width, Self::HALF);
+            for (row, &weight) in plane[start * stride..].chunks(stride).zip(weights).filter(|(_, w)| **w > 0)
+            {
                 for (sum, &sample) in sums.iter_mut().zip(row) {
-                    *sum += i32::from(sample) * weight;
+                    *sum = sum.wrapping_add(u16::from(sample).wrapping_mul(weight));
                 }
             }
             for (to, &sum) in to.iter_mut().zip(sums.iter()) {
-                *to = rounded(sum);
+                *to = (sum >> Self::PLACES) as u8;
             }
         }
     }
 }
 
-fn rounded(sum: i32) -> u8 {
-    ((sum + Filter::ONE / 2) >> Filter::PLACES).clamp(0, 255) as u8
+#[inline]
+fn weighted(samples: &[u8], weights: &[u16]) -> u8 {
+    let products =
+        samples.iter().zip(weights).map(|(&sample, &weight)| u16::from(sample).wrapping_mul(weight));
+    (products.fold(Filter::HALF, u16::wrapping_add) >> Filter::PLACES) as u8
+}
+
+/// The source samples of one sample of the result.
+struct Span {
+    first: usize,
+    weights: Vec<u16>,
+}
+
+impl Span {
+    /// A triangle of that reach about `centre`.
+    fn new(centre: f64, reach: f64, from: usize) -> Self {
+        let first = (centre - reach).ceil().max(0.0) as usize;
+        let last = ((centre + reach).floor() as usize).min(from - 1);
+        let exact: Vec<_> =
+            (first..=last).map(|source| (1.0 - (source as f64 - centre).abs() / reach).max(0.0)).collect();
+        let one = f64::from(1_u16 << Filter::PLACES) / exact.iter().sum::<f64>();
+        // Sums are rounded, and not weights, so that the weights sum to one.
+        let (mut sum, mut before) = (0.0, 0);
+        let weights = exact.iter().map(|weight| {
+            sum += weight * one;
+            let rounded = sum.round() as u16;
+            rounded - std::mem::replace(&mut before, rounded)
+        });
+        Self { first, weights: weights.collect() }
+    }
 }
 
 #[cfg(test)]
