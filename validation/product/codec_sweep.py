@@ -20,14 +20,14 @@ import tempfile
 PICTURES = 120
 QUANTISERS = [22, 27, 32, 37]
 SETTINGS = {
-    "complexity low": [],
+    "what we use": [],
     "complexity medium": ["complexity=medium"],
     "complexity high": ["complexity=high"],
-    "low, no adaptive quantiser": ["adaptive=off"],
-    "low, no background detection": ["background=off"],
-    "low, neither": ["adaptive=off", "background=off"],
-    "low, screen content": ["usage=screen"],
-    "low, two threads": ["threads=2"],
+    "adaptive quantiser": ["adaptive=on"],
+    "background detection": ["background=on"],
+    "medium and both": ["complexity=medium", "adaptive=on", "background=on"],
+    "screen content": ["usage=screen"],
+    "two threads": ["threads=2"],
 }
 PRESETS = ["ultrafast", "superfast", "veryfast"]
 # What a live stream needs: no B pictures, no look-ahead, one thread, key frames on request.

@@ -35,14 +35,15 @@ fn means(network: &str, control: &str, source: &str, seeds: u32, seconds: u32) -
     (mean(|run| run.0), runs[0].1, mean(|run| run.2))
 }
 
-/// The start, in which the live encoder grows its pictures, is left out. Where packets are lost, three seeds, or 40 s where only the queue
-/// loses some, which no seed changes: one loss more of a picture is half a decibel in 12 s. Costs 20 s of CPU: without decoded pictures there is nothing to hold the model against.
+/// The start, in which the live encoder grows its pictures, is left out. Where packets are lost, three seeds: one loss more of a picture is
+/// half a decibel in 12 s. Costs 20 s of CPU: without decoded pictures there is nothing to hold the model against.
 #[test]
 fn modelled_and_decoded_quality_differ_by_less_than_a_decibel() {
     let cases = [
         ("clean", "fixed(rate=400 kbit/s)", 1, 12),
         ("clean", "fixed(rate=1 Mbit/s)", 1, 12),
-        ("clean", "tfrc", 1, 40),
+        ("clean", "fixed(rate=2 Mbit/s)", 1, 12),
+        ("clean", "seaway", 1, 20),
         ("lossy-wifi", "fixed(rate=1.5 Mbit/s)", 3, 12),
     ];
     let mut misses = Vec::new();
@@ -83,12 +84,13 @@ fn what_stands_until_the_end_is_scored() {
     }
 }
 
-/// By S004's rule a picture of 720 rows that gets 300 kbit/s has few rows and more quality than one of full size.
+/// A picture of 720 rows that gets 300 kbit/s has more quality with fewer rows: over three times the clip, since a rate that holds
+/// for the clip does not hold for each second of it. S004's rule has other thresholds.
 #[test]
 fn the_size_of_pictures_follows_the_rule() {
     let with = |sizes: &str| {
         let source = format!("flow.video.source={{ kind = \"clip\", encoder = {{ sizes = \"{sizes}\" }} }}");
-        psnr("clean", "fixed(rate=300 kbit/s)", "clip", &[&source, "duration=9 s"]).0
+        psnr("clean", "fixed(rate=300 kbit/s)", "clip", &[&source, "duration=20 s"]).0
     };
     let [live, rmcat, fixed] = ["live", "ns3-rmcat", "fixed"].map(with);
     assert!(live != rmcat && live > fixed && rmcat > 20.0, "{live} {rmcat} {fixed}");

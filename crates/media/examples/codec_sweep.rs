@@ -53,6 +53,9 @@ fn setup(settings: &[String], rate: f32) -> Result<codec::EncoderConfig, Failure
         .scene_change_detect(false)
         .intra_frame_period(codec::IntraFramePeriod::from_num_frames(0))
         .skip_frames(false)
+        .complexity(codec::Complexity::Low)
+        .background_detection(false)
+        .adaptive_quantization(false)
         .num_threads(1);
     for setting in settings {
         setup = match setting.split_once('=').ok_or("expected KEY=VALUE")? {
