@@ -41,8 +41,8 @@ pub struct SoundFrame {
 /// The frames of a track of AAC, or the packets of one of Opus in at most two channels.
 #[derive(Debug)]
 pub struct CodedTrack {
-    /// The file, where it is one.
-    file: Option<String>,
+    /// Where it is that of a file.
+    file: Option<Beginning>,
     format: SoundFormat,
     octets: Octets,
     demultiplexer: Demultiplexer,
@@ -50,7 +50,16 @@ pub struct CodedTrack {
     first: i64,
     units: Units,
     ready: VecDeque<SoundFrame>,
+    /// So many of the next frames that are read were at hand already.
+    known: usize,
     has_ended: bool,
+}
+
+/// A file whose first frames are kept: FFmpeg takes some time to begin, and a file that is repeated goes on at once.
+#[derive(Debug, Clone)]
+struct Beginning {
+    name: String,
+    frames: VecDeque<SoundFrame>,
 }
 
 /// What is in PES packets.
@@ -73,12 +82,12 @@ impl CodedTrack {
     /// has no frame that could be sent: Opus in more than two channels.
     pub(super) fn of_file(name: &str, format: SoundFormat, first: i64) -> Result<Option<Self>, Error> {
         let mut track = Self::new(format, Octets::of_file(name)?, Framing::Plain, first);
-        track.file = Some(name.to_owned());
         let mut read = 0;
         while track.ready.len() < AHEAD && !track.has_ended && (!track.ready.is_empty() || read < MOST_BEFORE)
         {
             read += track.read()?;
         }
+        track.file = Some(Beginning { name: name.to_owned(), frames: track.ready.clone() });
         Ok(Some(track).filter(|track| !track.ready.is_empty()))
     }
 
@@ -104,8 +113,8 @@ impl CodedTrack {
             SoundFormat::Aac => (Demultiplexer::new(framing, AAC), Units::Aac(AacFrames::default())),
             SoundFormat::Opus => (Demultiplexer::plain_opus(framing), Units::Opus(OpusUnits::default())),
         };
-        let (ready, has_ended) = (VecDeque::new(), false);
-        Self { file: None, format, octets, demultiplexer, first, units, ready, has_ended }
+        let (ready, known, has_ended) = (VecDeque::new(), 0, false);
+        Self { file: None, format, octets, demultiplexer, first, units, ready, known, has_ended }
     }
 
     /// What its frames are.
@@ -156,16 +165,20 @@ impl CodedTrack {
 
     fn take(&mut self, octets: &[u8]) {
         self.demultiplexer.push(octets);
+        let mut came = VecDeque::new();
         while let Some(packet) = self.demultiplexer.poll() {
             let ticks = packet.pts.map(|pts| signed(pts.wrapping_sub(self.first as u64)));
             let at = ticks.map(of_ticks);
             match &mut self.units {
                 Units::Aac(frames) if packet.damaged => frames.on_loss(),
-                Units::Aac(frames) => frames.push(&packet.payload, at, &mut self.ready),
+                Units::Aac(frames) => frames.push(&packet.payload, at, &mut came),
                 Units::Opus(units) if packet.damaged => units.on_loss(),
-                Units::Opus(units) => units.push(&packet.payload, at, &mut self.ready),
+                Units::Opus(units) => units.push(&packet.payload, at, &mut came),
             }
         }
+        let known = self.known.min(came.len());
+        self.known -= known;
+        self.ready.extend(came.drain(known..));
     }
 
     /// Begins again with the first frame.
@@ -173,11 +186,13 @@ impl CodedTrack {
     /// # Errors
     /// The input cannot be read again: a pipe, a socket.
     pub fn rewind(&mut self) -> Result<(), Error> {
-        let name = self.file.as_ref();
-        let name =
-            name.ok_or_else(|| Error::Unsupported("the sound of a pipe cannot be read again".into()))?;
-        let track = Self::of_file(name, self.format, self.first)?;
-        *self = track.ok_or_else(|| Error::Unsupported(format!("the sound of {name} has changed")))?;
+        let file = self.file.clone();
+        let file =
+            file.ok_or_else(|| Error::Unsupported("the sound of a pipe cannot be read again".into()))?;
+        let octets = Octets::of_file(&file.name)?;
+        let (ready, known) = (file.frames.clone(), file.frames.len());
+        let file = Some(file);
+        *self = Self { file, ready, known, ..Self::new(self.format, octets, Framing::Plain, self.first) };
         Ok(())
     }
 }
