@@ -20,8 +20,7 @@ impl OtherEnd {
     /// The formats that go there as they are.
     const fn formats(self) -> &'static [SoundFormat] {
         match self {
-            Self::Transport => &[SoundFormat::Aac],
-            Self::Receiver => &[SoundFormat::Opus, SoundFormat::Aac],
+            Self::Transport | Self::Receiver => &[SoundFormat::Opus, SoundFormat::Aac],
             Self::Server => &[SoundFormat::Opus],
         }
     }

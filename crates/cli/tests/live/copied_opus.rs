@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Six seconds with a flash and a beep each second, and Opus by these options.
-fn make_clip(folder: &Path, name: &str, opus: &[&str]) {
+pub(crate) fn make_clip(folder: &Path, name: &str, opus: &[&str]) {
     let mut command = Command::new("ffmpeg");
     command.current_dir(folder).args(["-v", "error"]).args(clip(25)).args(["-c:a", "libopus"]);
     assert!(command.args(opus).arg(name).status().unwrap().success());
@@ -46,16 +46,22 @@ pub(crate) fn send(folder: &Path, input: &str, stdin: Stdio, options: &[&str]) -
 
 /// The recording has the packets of `name`, each as long as `samples`, and their beeps in step.
 pub(crate) fn check(folder: &Path, name: &str, samples: i64) {
+    let got = check_packets(folder, name);
+    let steps: Vec<_> = got.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+    assert!(steps.iter().all(|step| *step == samples), "{name}: {steps:?}");
+    let recording = folder.join("got.mp4");
+    check_in_step(&flashes(&recording), &beeps(&recording), 4);
+}
+
+/// The recording has packets of `name`, as they are there; gives them.
+pub(crate) fn check_packets(folder: &Path, name: &str) -> Vec<(i64, String)> {
     let (wanted, got) = (packets(folder, name), packets(folder, "got.mp4"));
     let hashes = |packets: &[(i64, String)]| packets.iter().map(|(_, hash)| hash.clone()).collect::<Vec<_>>();
     let (wanted, hashes) = (hashes(&wanted), hashes(&got));
     // Those before the first picture of the recording are not in it.
     assert!(hashes.len() * 10 >= wanted.len() * 7, "{} of {}", hashes.len(), wanted.len());
     assert!(wanted.windows(hashes.len()).any(|window| window == hashes), "{name}: {wanted:?}, {hashes:?}");
-    let steps: Vec<_> = got.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
-    assert!(steps.iter().all(|step| *step == samples), "{name}: {steps:?}");
-    let recording = folder.join("got.mp4");
-    check_in_step(&flashes(&recording), &beeps(&recording), 4);
+    got
 }
 
 #[test]

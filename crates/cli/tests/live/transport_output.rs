@@ -1,5 +1,6 @@
 //! `send` to udp:// and srt://: transport streams for receivers of others, and for `recv`.
 
+use super::copied_opus::{self, check_packets};
 use super::copy::ffmpeg;
 use super::process::{Live, free_port, has, seaway};
 use super::schema::check;
@@ -103,7 +104,28 @@ fn ffmpeg_records_a_copied_stream_of_a_multicast_group() {
     check_in_step(&flashes(&file), &beeps(&file), 4);
 }
 
-/// AAC of a file whose pictures are coded anew, in a loop, and of a pipe; `recv` decodes it.
+/// Sends `input`, a file or `-` for the file `piped`, to FFmpeg by UDP; its report and what it said.
+fn send_to_recorder(folder: &Path, input: &str, piped: &str, options: &[&str]) -> (Value, String) {
+    let port = free_port();
+    let listener = udp_recorder(folder, &format!("udp://127.0.0.1:{port}?timeout=2000000"), port);
+    let to = format!("udp://127.0.0.1:{port}");
+    let command = seaway(folder, &[&["send", input, &to, "--json"], options].concat());
+    let (status, output, notes) = if input == "-" {
+        let mut pipe = ffmpeg(folder, "-re -i");
+        pipe.args([piped, "-c", "copy", "-f", "mpegts", "-"]).stdout(Stdio::piped());
+        let mut pipe = pipe.spawn().unwrap();
+        let ended = Live::start_with(command, pipe.stdout.take().unwrap().into()).end();
+        pipe.wait().unwrap();
+        ended
+    } else {
+        Live::start_with(command, Stdio::null()).end()
+    };
+    assert!(status.success(), "{notes}");
+    listener.end();
+    (serde_json::from_str(&output).unwrap(), notes)
+}
+
+/// AAC of a file whose pictures are coded anew, in a loop, and of a pipe.
 #[test]
 fn aac_goes_as_it_is() {
     if !has("ffmpeg", "-version") || !has("ffprobe", "-version") {
@@ -113,31 +135,35 @@ fn aac_goes_as_it_is() {
     make_clip(folder.path(), "clip.mp4");
     make_clip(folder.path(), "clip.ts");
     for (input, options) in [("clip.mp4", &["--repeat", "--duration", "12.5 s"][..]), ("-", &["--copy"])] {
-        let port = free_port();
-        let listener = udp_recorder(folder.path(), &format!("udp://127.0.0.1:{port}?timeout=2000000"), port);
-        let to = format!("udp://127.0.0.1:{port}");
-        let mut command = seaway(folder.path(), &[&["send", input, &to, "--json"], options].concat());
-        let (status, output, notes) = match input {
-            "-" => {
-                let mut pipe = ffmpeg(folder.path(), "-re -i");
-                pipe.args(["clip.ts", "-c", "copy", "-f", "mpegts", "-"]).stdout(Stdio::piped());
-                let mut pipe = pipe.spawn().unwrap();
-                let ended = Live::start_with(command, pipe.stdout.take().unwrap().into()).end();
-                pipe.wait().unwrap();
-                ended
-            }
-            _ => {
-                command.stdin(Stdio::null());
-                Live::start(command).end()
-            }
-        };
-        assert!(status.success() && notes.contains("sound: aac, sent as it is"), "{notes}");
-        listener.end();
-        let report: Value = serde_json::from_str(&output).unwrap();
+        let (report, notes) = send_to_recorder(folder.path(), input, "clip.ts", options);
+        assert!(notes.contains("sound: aac, sent as it is"), "{notes}");
         assert_whole(folder.path(), sent_pictures(&report), "aac");
         let file = folder.path().join("got.mp4");
         check_in_step(&flashes(&file), &beeps(&file), 4);
         std::fs::remove_file(file).unwrap();
+    }
+}
+
+/// Opus of files, also in one channel, and of a pipe, in packets of several durations.
+#[test]
+fn opus_goes_as_it_is() {
+    if !has("ffmpeg", "-version") || !has("ffprobe", "-version") {
+        return;
+    }
+    let clips = [
+        ("clip.mkv", &["-frame_duration", "60"][..], "clip.mkv", &["--copy"][..]),
+        ("clip.mp4", &["-frame_duration", "2.5", "-ac", "1"], "clip.mp4", &["--rate", "0..2Mbit/s"]),
+        ("clip.ts", &["-frame_duration", "20", "-ac", "2"], "-", &["--copy"]),
+    ];
+    for (name, opus, input, options) in clips {
+        let folder = tempfile::tempdir().unwrap();
+        copied_opus::make_clip(folder.path(), name, opus);
+        let (report, notes) = send_to_recorder(folder.path(), input, name, options);
+        assert!(notes.contains("sound: opus, sent as it is"), "{notes}");
+        assert_whole(folder.path(), sent_pictures(&report), "opus");
+        check_packets(folder.path(), name);
+        let file = folder.path().join("got.mp4");
+        check_in_step(&flashes(&file), &beeps(&file), 4);
     }
 }
 
