@@ -78,6 +78,8 @@ measured! {
         decoding_ms: Option<f64> = "Decoder", Milliseconds, Lower,
         /// level of the sound, RMS over 100 ms below full scale
         sound_level_dbfs: Option<f64> = "Sound", Decibels, Neutral,
+        /// False where no level is measured: AAC is not decoded at the receiver.
+        sound_level_measured: Option<bool>,
         /// packets of sound that were sent, or played
         sound_packets: Option<u64> = "Sound packets", One, Higher,
         /// packets of sound that did not come in time, repair included

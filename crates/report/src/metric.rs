@@ -133,7 +133,7 @@ macro_rules! plain {
         }
     )* };
 }
-plain!(f64 = 0.5, u64 = 1, u32 = 1, &'static str = "text", String = "text".into());
+plain!(f64 = 0.5, u64 = 1, u32 = 1, bool = true, &'static str = "text", String = "text".into());
 
 impl<T> Field for Vec<T> {
     #[cfg(test)]

@@ -242,9 +242,12 @@ pub(crate) struct SoundReport {
     /// Of those, packets that were made anew from the ones behind them (in-band FEC of Opus).
     #[serde(skip_serializing_if = "Option::is_none")]
     recovered: Option<u64>,
-    /// The level of the last 100 ms in dBFS, at the receiver where that is known; absent where it was silent.
+    /// The level of the last 100 ms in dBFS, at the receiver where that is known; absent where it was silent, or is not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     level_dbfs: Option<f64>,
+    /// False where the receiver measures no level: it does not decode AAC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    level_measured: Option<bool>,
 }
 
 impl SoundReport {
@@ -271,6 +274,7 @@ impl SoundReport {
             if audio.displayed + audio.lost > 0 {
                 (report.played, report.lost) = (Some(audio.displayed), Some(audio.lost + audio.late));
                 report.recovered = Some(state.sound_recovered);
+                report.level_measured = (!state.is_sound_measured).then_some(false);
                 report.level_dbfs = state.sound_level.map(Decibels::get);
             }
         }

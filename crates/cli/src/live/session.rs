@@ -468,6 +468,7 @@ impl Session {
                     sample.sound_packets = Some(sound.displayed);
                     sample.sound_lost = Some(sound.lost + sound.late);
                     sample.sound_recovered = Some(state.sound_recovered).filter(|count| *count > 0);
+                    sample.sound_level_measured = (!state.is_sound_measured).then_some(false);
                     sample.sound_level_dbfs = state.sound_level.map(Decibels::get);
                 }
             }

@@ -21,6 +21,7 @@ pub(crate) fn line(sample: &Sample, is_sender: bool) -> String {
         sample.rtt_ms.map(|rtt| format!("round trip {rtt:.0} ms")),
         sample.residual_loss_ratio.or(sample.loss_ratio).map(|loss| format!("loss {:.1} %", loss * 100.0)),
         sample.sound_level_dbfs.map(|level| format!("sound {level:.0} dBFS")),
+        sample.sound_level_measured.filter(|measured| !measured).map(|_| "sound not measured".into()),
         sample.packets_repaired.map(|repaired| format!("repaired {repaired}")),
         sample.freezes.map(|freezes| format!("freezes {freezes}")),
     ];

@@ -152,7 +152,7 @@ fn the_test_tone_arrives_with_its_pictures() {
     let (left, played, lost) = (count(&sent, "sent"), count(&received, "played"), count(&received, "lost"));
     assert!(left >= 390 && played + lost + 20 >= left && lost * 50 <= left, "{left} {played} {lost}");
     let level = received["sound"]["level_dbfs"].as_f64().unwrap();
-    assert!((-60.0..=-8.0).contains(&level), "{level}");
+    assert!((-60.0..=-8.0).contains(&level) && received["sound"]["level_measured"].is_null(), "{received}");
 }
 
 /// FFmpeg's options for a clip with a flash and a beep each second, six seconds, with B pictures and AAC.
@@ -187,6 +187,9 @@ fn clip_in_step(name: &str, options: &[&str], count: usize) {
     let file = folder.path().join("got.mp4");
     check_in_step(&flashes(&file), &beeps(&file), count);
     assert!(received["sound"]["played"].as_u64().unwrap() > 200, "{received}");
+    // It is not decoded here, which is no silence.
+    assert_eq!(received["sound"]["level_measured"], false);
+    assert!(received["sound"]["level_dbfs"].is_null(), "{received}");
 }
 
 #[test]

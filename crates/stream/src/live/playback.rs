@@ -30,6 +30,8 @@ pub(super) enum PlaybackUpdate {
     /// A frame of this size was received that nothing decodes.
     Undecoded(PictureSize),
     Scored(PictureScore),
+    /// A session begins whose sound is measured, or is not.
+    SoundMeasured(bool),
     /// The level of the sound; `None` is silence.
     SoundLevel(Option<Decibels>),
     /// A lost packet of sound was made anew.
@@ -104,7 +106,7 @@ pub(super) struct RelativeDelay {
 pub(super) struct Sound {
     /// Its streams, of which the first is played.
     streams: Vec<StreamId>,
-    /// Of Opus.
+    /// Of Opus, which alone is decoded.
     recovery: Option<SoundRecovery>,
     measured: Vec<i16>,
 }
@@ -135,7 +137,12 @@ impl Sound {
         Some(ReceivedFrame { timestamp, captured, data, ..frame.clone() })
     }
 
-    /// The level of the last 100 ms, once they are whole. What is no Opus is silence.
+    /// Whether it has a level.
+    const fn is_measured(&self) -> bool {
+        self.recovery.is_some()
+    }
+
+    /// The level of the last 100 ms, once they are whole; never where none is measured.
     fn level(&mut self) -> Option<Option<Decibels>> {
         (self.measured.len() >= Self::LEVEL).then(|| level(&std::mem::take(&mut self.measured)))
     }
@@ -241,6 +248,7 @@ impl Player {
             screen.set_codec(codec, other);
         }
         self.sound = Sound::of(&session)?;
+        self.update(PlaybackUpdate::SoundMeasured(self.sound.as_ref().is_some_and(Sound::is_measured)));
         self.sinks.iter_mut().for_each(|sink| sink.on_session(&session.streams));
         self.update(PlaybackUpdate::Event(at, ReceiveEvent::Session(ReceiverEvent::SessionStarted(session))));
         if self.screen.is_some() && !is_decoded {

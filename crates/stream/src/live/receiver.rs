@@ -425,6 +425,7 @@ impl Receiver {
             match self.updates.recv_timeout(left) {
                 Ok(PlaybackUpdate::Displayed(frame)) => self.state.on_displayed(&frame),
                 Ok(PlaybackUpdate::Undecoded(size)) => self.state.on_undecoded(size),
+                Ok(PlaybackUpdate::SoundMeasured(measured)) => self.state.is_sound_measured = measured,
                 Ok(PlaybackUpdate::SoundLevel(level)) => self.state.sound_level = level,
                 Ok(PlaybackUpdate::SoundRecovered) => self.state.sound_recovered += 1,
                 Ok(PlaybackUpdate::Scored(score)) => self.state.on_score(score),

@@ -147,8 +147,10 @@ pub struct ReceiverState {
     pub undecoded: u64,
     /// The size of the last one, where it was decoded, or its headers read.
     pub size: Option<PictureSize>,
-    /// The level of the sound over the last 100 ms, as it is played; `None` for silence, and where there is no sound.
+    /// The level of the sound over the last 100 ms, as it is played; `None` for silence, and where none is measured.
     pub sound_level: Option<Decibels>,
+    /// The level is measured: that of Opus is, that of AAC is not, and there may be no sound.
+    pub is_sound_measured: bool,
     /// Lost packets of sound that the packets behind them had too.
     pub sound_recovered: u64,
     /// Freezes that ended.
