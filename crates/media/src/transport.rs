@@ -124,6 +124,16 @@ impl TransportStream {
         Some(if others.is_empty() { "nothing".into() } else { others.join(", ") })
     }
 
+    /// What came so far, as long as it is kept for the sound.
+    pub(crate) fn seen(&self) -> Option<&[u8]> {
+        self.seen.as_deref()
+    }
+
+    /// From the decoding of the first access unit to that of the latest.
+    pub(crate) fn span(&self) -> TimeDelta {
+        of_ticks(self.pace.ticks)
+    }
+
     /// The other streams of the programme, once it is found.
     pub(crate) fn companions(&self) -> Vec<Companion> {
         self.demultiplexer.companions()

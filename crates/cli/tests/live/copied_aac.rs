@@ -56,18 +56,20 @@ fn frames_of_a_pipe_arrive_as_they_are() {
     if !has("ffmpeg", "-version") || !has("ffprobe", "-version") {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    make_clip(folder.path(), "clip.mp4", &[]);
-    let mut source = Command::new("ffmpeg");
-    source.current_dir(folder.path()).args(["-v", "error", "-re", "-i", "clip.mp4", "-c", "copy"]);
-    // Each frame in a packet: the first one comes with the first pictures.
-    let options = ["-pes_payload_size", "0", "-f", "mpegts", "-"];
-    let mut source = source.args(options).stdout(Stdio::piped()).spawn().unwrap();
-    let pipe = source.stdout.take().unwrap();
-    let notes = send(folder.path(), "-", pipe.into(), &["--copy"]);
-    source.wait().unwrap();
-    assert!(notes.contains("sound: aac, sent as it is"), "{notes}");
-    check(folder.path(), "clip.mp4", 1_024);
+    // Each frame in a packet, so that the first one comes with the first pictures; and as many as come in a third of a second.
+    for options in [&["-pes_payload_size", "0"][..], &[]] {
+        let folder = tempfile::tempdir().unwrap();
+        make_clip(folder.path(), "clip.mp4", &[]);
+        let mut source = Command::new("ffmpeg");
+        source.current_dir(folder.path()).args(["-v", "error", "-re", "-i", "clip.mp4", "-c", "copy"]);
+        source.args(options).args(["-f", "mpegts", "-"]);
+        let mut source = source.stdout(Stdio::piped()).spawn().unwrap();
+        let pipe = source.stdout.take().unwrap();
+        let notes = send(folder.path(), "-", pipe.into(), &["--copy"]);
+        source.wait().unwrap();
+        assert!(notes.contains("sound: aac, sent as it is"), "{notes}");
+        check(folder.path(), "clip.mp4", 1_024);
+    }
 }
 
 /// The packets of AAC that `send` sends in three seconds, to a receiver that answers nothing.

@@ -50,7 +50,7 @@ fn a_caller_is_sent_on_and_a_listener_is_served() {
     // A caller gives up before the other end listens.
     assert!((0..20).any(|_| caller.status().unwrap().success()));
     let (status, _, notes) = sender.end();
-    assert!(status.success() && notes.contains("sound: AAC audio, sent as Opus"), "{notes}");
+    assert!(status.success() && notes.contains("sound: aac, sent as it is"), "{notes}");
     input.wait().unwrap();
     super::process::signal("INT", receiver.id());
     assert!(receiver.wait().unwrap().success());
