@@ -134,6 +134,23 @@ fn what_is_no_video_is_refused_with_a_reason() {
     assert!(matches!(input::open("test:banana"), Err(Error::Specification { .. })));
 }
 
+/// An EBML header that says `matroska`, versions 4 and 2, and the beginning of a segment of unknown length.
+const MATROSKA: &[u8] = b"\x1A\x45\xDF\xA3\x93\x42\x82\x88matroska\x42\x87\x81\x04\x42\x85\x81\x02\
+    \x18\x53\x80\x67\x01\xFF\xFF\xFF\xFF\xFF\xFF\xFF";
+
+#[test]
+fn what_is_wrong_with_a_matroska_file_is_said() {
+    let message = |octets: &[u8]| input::open_bytes(octets.to_vec()).unwrap_err().to_string();
+    for length in 4..=MATROSKA.len() {
+        let message = message(&MATROSKA[..length]);
+        let says_why = message.starts_with("Matroska, headers: ") && message.contains("was cut off");
+        assert!(says_why, "{length}: {message}");
+    }
+    // An empty element in the segment.
+    let message = message(&[MATROSKA, &[0xEC, 0x80]].concat());
+    assert!(message.starts_with("Matroska, headers: the file has no Cluster element"), "{message}");
+}
+
 /// Twelve coded pictures at 5 pictures/s, the sixth smaller.
 fn record(mut write: impl FnMut(&seaway_media::encoder::EncodedFrame)) {
     let mut large = Synthetic::from_specification("320x180@5").unwrap();

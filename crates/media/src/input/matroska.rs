@@ -6,6 +6,7 @@ use crate::Error;
 use crate::h264::DecoderConfiguration;
 use matroska_demuxer::{DemuxError, Frame, MatroskaFile, TrackEntry, TrackType};
 use seaway_units::TimeDelta;
+use std::io;
 
 /// True for an EBML header.
 pub(super) fn probe(prefix: &[u8]) -> bool {
@@ -14,7 +15,7 @@ pub(super) fn probe(prefix: &[u8]) -> bool {
 
 /// Opens a Matroska file: its first H.264 track, and the descriptions of the others.
 pub(super) fn open(file: Box<dyn ReadSeek>) -> Result<(Coded, Tracks), Error> {
-    let file = MatroskaFile::open(file).map_err(malformed)?;
+    let file = MatroskaFile::open(file).map_err(|error| malformed("headers", error))?;
     let mut tracks = Tracks::default();
     let mut chosen = None;
     for track in file.tracks() {
@@ -33,13 +34,27 @@ pub(super) fn open(file: Box<dyn ReadSeek>) -> Result<(Coded, Tracks), Error> {
     Ok((Coded { reader: Box::new(reader), configuration, frame_rate }, tracks))
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is what map_err hands on")]
-fn malformed(error: DemuxError) -> Error {
+/// What is wrong with the file. The library's own words leave out what an error of the system or of a conversion was.
+fn malformed(at: &str, error: DemuxError) -> Error {
+    let found = match error {
+        DemuxError::IoError(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            "the file ends within an element: it was cut off".into()
+        }
+        DemuxError::IoError(error) => return Error::io("the Matroska file")(error),
+        DemuxError::ElementSizeExceedsStream { declared, available } => {
+            format!("an element has {declared} octets, of which {available} are there: the file was cut off")
+        }
+        DemuxError::FromUtf8Error(_) => "a text that is not UTF-8".into(),
+        DemuxError::TryFromIntError(_) => "a number that is too large".into(),
+        DemuxError::ElementNotFound(element) => format!("the file has no {element:?} element"),
+        DemuxError::CantFindCluster => "the file has no Cluster element".into(),
+        other => other.to_string(),
+    };
     Error::Malformed {
         container: "Matroska",
-        at: "element".into(),
-        found: error.to_string(),
-        expected: "a Matroska segment",
+        at: at.into(),
+        found,
+        expected: "a segment with tracks and clusters",
     }
 }
 
@@ -82,7 +97,7 @@ struct MatroskaSamples {
 impl SampleReader for MatroskaSamples {
     fn next_sample(&mut self, data: &mut Vec<u8>) -> Result<Option<Sample>, Error> {
         loop {
-            if !self.file.next_frame(&mut self.frame).map_err(malformed)? {
+            if !self.file.next_frame(&mut self.frame).map_err(|error| malformed("frames", error))? {
                 return Ok(None);
             }
             self.first.get_or_insert(self.frame.timestamp);
@@ -98,6 +113,6 @@ impl SampleReader for MatroskaSamples {
 
     fn rewind(&mut self) -> Result<(), Error> {
         // The library finds no frame for a time before the first one.
-        self.file.seek(self.first.unwrap_or(0)).map_err(malformed)
+        self.file.seek(self.first.unwrap_or(0)).map_err(|error| malformed("first frame", error))
     }
 }
