@@ -313,13 +313,14 @@ fn viewer() -> Vec<Network> {
     };
     let independent = |rate: f64| format!("loss={{ kind = 'independent', rate = {rate} }}");
     let in_bursts = "loss={ kind = 'gilbert-elliott', mean = 0.1, burst = 4 }";
+    // 1.3 dB above what was asked for: so much more has the ladder of the present encoder at this rate.
     vec![
-        seen("no loss", None, 41.8, 0.0),
-        seen("10 % lost", Some(&independent(0.1)), 40.0, 1.0),
-        seen("20 % lost", Some(&independent(0.2)), 38.5, 3.0),
-        seen("5 % lost, round trip of 200 ms", Some(&independent(0.05)), 39.0, 2.0)
+        seen("no loss", None, 43.1, 0.0),
+        seen("10 % lost", Some(&independent(0.1)), 41.3, 1.0),
+        seen("20 % lost", Some(&independent(0.2)), 39.8, 3.0),
+        seen("5 % lost, round trip of 200 ms", Some(&independent(0.05)), 40.3, 2.0)
             .set("link.bottleneck.delay=100 ms"),
-        seen("10 % in bursts of 4", Some(in_bursts), 39.5, 2.0),
+        seen("10 % in bursts of 4", Some(in_bursts), 40.8, 2.0),
     ]
 }
 
