@@ -111,7 +111,7 @@ impl ComplexityMeter {
     }
 }
 
-/// Of a number of samples that the compiler knows, so that it takes one instruction where there is one.
+/// Of a number of samples that the compiler knows.
 #[inline]
 fn row_difference(now: &[u8; BLOCK], before: &[u8; BLOCK]) -> u32 {
     now.iter().zip(before).map(|(a, b)| u32::from(a.abs_diff(*b))).sum()

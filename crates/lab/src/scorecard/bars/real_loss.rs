@@ -62,8 +62,8 @@ pub(super) fn rows() -> Vec<Row> {
             .bars([Utilisation.at_least(97.0, TIMID), QueueP95.at_most(12.0, "tfrc")])
     };
     let seen = |network: &Episodes| {
-        // 1 % was asked for, which no controller misses since the ends of pictures are requested early, nor 0.5 % since the
-        // ladder begins with small pictures, as a flow does.
+        // 1 % was asked for, which no controller misses since the ends of pictures are requested early, nor 0.5 % with
+        // the ladder of the present encoder.
         let bars: [Bar; 2] = [Psnr.at_least(41.0, TIMID), Frozen.at_most(0.2, "ctfrc")];
         network.network("scorecard-curve").bars(bars)
     };
