@@ -20,6 +20,8 @@ mod constants {
     pub(super) const LEAST: f64 = 0.25;
     /// The largest credit in seconds, so that an idle scene does not allow a later burst.
     pub(super) const SAVINGS: f64 = 0.1;
+    /// The largest debt in seconds: a target that fell to almost nothing for a moment must not stop the pictures for ever.
+    pub(super) const MOST_OWED: f64 = 1.0;
     /// A picture is skipped where the debt is more than this many seconds, ...
     pub(super) const SKIP: f64 = 0.25;
     /// ... and the next one too where it is more than this.
@@ -172,7 +174,8 @@ impl RateControl {
     /// Adds a coded picture.
     pub(super) fn on_coded(&mut self, size: DataSize, quantiser: u8, complexity: Complexity, key: bool) {
         self.learn(size, quantiser, complexity, key);
-        self.debt += size.as_bytes() as f64 * 8.0 / self.target.as_bps_f64().max(1.0);
+        let taken = size.as_bytes() as f64 * 8.0 / self.target.as_bps_f64().max(1.0);
+        self.debt = (self.debt + taken).min(constants::MOST_OWED);
         self.last_quantiser = Some(quantiser);
         if !key {
             let log = libm::log2(complexity.inter);
@@ -288,6 +291,19 @@ mod tests {
     fn nothing_is_coded_at_rate_zero() {
         let mut codec = Codec::new(Bitrate::ZERO, 1.0);
         assert_eq!(codec.next(MOVING, true).0, 0.0);
+    }
+
+    /// A picture is coded while the rate is next to nothing, and takes minutes of it.
+    #[test]
+    fn a_moment_without_a_rate_stops_no_pictures_for_long() {
+        let mut codec = Codec::new(Bitrate::from_mbps(1), 1.0);
+        codec.second(MOVING);
+        codec.control.set_target(Bitrate::from_bps(144));
+        codec.next(MOVING, true);
+        codec.control.set_target(Bitrate::from_kbps(130));
+        let skipped =
+            std::iter::from_fn(|| Some(codec.next(MOVING, false).0)).take_while(|bits| *bits == 0.0);
+        assert!(skipped.take(26).count() <= 25, "more than a second");
     }
 
     #[test]
