@@ -93,6 +93,14 @@ fn a_server_that_gives_no_session_is_named_in_a_sentence() {
 }
 
 #[test]
+fn where_no_server_listens_the_note_says_so() {
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (code, notes) = refused(&format!("whip+http://{address}/whip"), &[]);
+    assert_eq!(code, Some(1), "{notes}");
+    assert!(notes.starts_with("seaway: no connection to the server: "), "{notes}");
+}
+
+#[test]
 fn redirections_are_bounded_and_keep_the_token() {
     let circle = |_| response("307 Temporary Redirect", "Location: /whip\r\n", "");
     let (address, server) = serve(4, circle);

@@ -135,7 +135,10 @@ impl fmt::Display for WhipError {
         match self {
             Self::Certificates(problem) => write!(f, "certificates: {problem}"),
             Self::Request(error) => match **error {
-                ureq::Error::Timeout(_) => write!(f, "no answer within {} s", REQUEST.as_secs()),
+                ureq::Error::Timeout(_) => {
+                    write!(f, "no answer of the server within {} s", REQUEST.as_secs())
+                }
+                ureq::Error::Io(ref error) => write!(f, "no connection to the server: {error}"),
                 ref error => error.fmt(f),
             },
             Self::Refused { status, reason } => {
