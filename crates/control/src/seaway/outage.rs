@@ -20,8 +20,9 @@ struct Run {
 }
 
 impl Outage {
-    /// What is sent meanwhile, of the capacity.
-    pub(super) const RATE: f64 = 0.15;
+    /// What is sent meanwhile, of the capacity, and at least a packet in so long, s: only what arrives ends it.
+    const RATE: f64 = 0.15;
+    const PROBE: f64 = 0.1;
     /// Reports may be late by so much before it counts, s.
     const SLACK: f64 = 0.020;
     /// So much later where it may be a burst of losses, s.
@@ -29,6 +30,11 @@ impl Outage {
     /// So many packets in a row are a burst, remembered for so long, s.
     const FEWEST: u32 = 8;
     const MEMORY: f64 = 60.0;
+
+    /// What is sent meanwhile, bit/s, by the capacity and the size of packets, bytes.
+    pub(super) fn rate(capacity: f64, packet: f64) -> f64 {
+        (Self::RATE * capacity).max(packet * 8.0 / Self::PROBE)
+    }
 
     pub(super) fn on_lost(&mut self, t: f64, id: u64) {
         let count = if id == self.run.next { self.run.count.saturating_add(1) } else { 1 };
@@ -58,6 +64,13 @@ impl Outage {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A packet of 1200 octets each 0.1 s, where the capacity is not much more.
+    #[test]
+    fn something_leaves_however_low_the_capacity() {
+        assert!((Outage::rate(4e6, 1200.0) - 600e3).abs() < 1.0);
+        assert!((Outage::rate(150e3, 1200.0) - 96e3).abs() < 1.0);
+    }
 
     /// 20 ms, and 40 ms more for a minute after eight losses in a row on a channel that loses packets.
     #[test]

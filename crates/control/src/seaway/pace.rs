@@ -58,7 +58,7 @@ impl Seaway {
             pace = pace.min(TEST_RATE * self.capacity);
         }
         if self.outage.is_on {
-            pace = pace.min(Outage::RATE * (1.0 - 0.7 * cell) * self.capacity);
+            pace = pace.min(Outage::rate(self.capacity, self.config.packet) * (1.0 - 0.7 * cell));
         }
         pace
     }
