@@ -5,7 +5,7 @@ use super::config::{
     EMPTY_GAIN, FALLEN, IDLE_GROWTH, LEAST_QUEUE_BOUND, LONGEST_STEP, OBSERVER_GAIN, SURPRISE,
 };
 use super::loss::{LossTest, Verdict};
-use super::route;
+use super::route::{self, Found};
 use super::scalable::Scalable;
 use super::start::Start;
 use super::{Mode, Seaway};
@@ -124,15 +124,19 @@ impl Seaway {
         self.test_loss(now, t);
         self.test_route(now, t);
         let seen = self.observed(t);
-        if self.competing.others.are_found(&seen, self.config.packet) {
+        if !self.is_competing() && self.competing.others.are_found(&seen, self.config.packet) {
             let auc = Gauge::new("interleaving", self.competing.others.interleaving.auc, "");
-            self.change(now, Reason::new("foreign packets between ours", auc, 0.68), |this| {
-                this.mode = Mode::Competing;
-                this.cut.explain();
-                this.competing.enter(&seen, this.config.packet);
-                this.loss_test.abandon();
-            });
+            self.begin_to_compete(now, &seen, Reason::new("foreign packets between ours", auc, 0.68));
         }
+    }
+
+    fn begin_to_compete(&mut self, now: Timestamp, seen: &Observed, reason: Reason) {
+        self.change(now, reason, |this| {
+            this.mode = Mode::Competing;
+            this.cut.explain();
+            this.competing.enter(seen, this.config.packet);
+            this.loss_test.abandon();
+        });
     }
 
     /// What was sent is known, and delay shows what was served: the error of the prediction corrects the capacity.
@@ -205,7 +209,7 @@ impl Seaway {
         }
     }
 
-    /// A step of the delay that stays whatever is sent is another route's, and the capacity is still that of before.
+    /// A step of the delay that stays whatever is sent is another route's or a queue of others, and the capacity is still that of before.
     fn test_route(&mut self, now: Timestamp, t: f64) {
         let seen = route::Seen {
             t,
@@ -215,15 +219,29 @@ impl Seaway {
             target_queue: self.target_queue(),
             packet: self.config.packet,
         };
-        if let Some(found) = self.route.update(&seen) {
-            let longer = Gauge::new("longer_path", found.longer, "s");
-            self.change(now, Reason::new(Competing::LONGER_PATH, longer, self.target_queue()), |this| {
-                this.capacity = this.capacity.max(found.capacity);
-                this.delay.move_base(found.longer);
-                this.round_trip.reset();
-                this.route.reset();
-                this.clip();
-            });
+        match self.route.update(&seen) {
+            Some(Found::Route { longer, capacity }) => {
+                let gauge = Gauge::new("longer_path", longer, "s");
+                self.change(now, Reason::new(Competing::LONGER_PATH, gauge, self.target_queue()), |this| {
+                    this.capacity = this.capacity.max(capacity);
+                    this.delay.move_base(longer);
+                    this.round_trip.reset();
+                    this.route.reset();
+                    this.clip();
+                });
+            }
+            Some(Found::Others { capacity }) => {
+                self.route.reset();
+                let seen = self.observed(t);
+                self.competing.others.are_served_at(t, capacity);
+                let queue = Gauge::new("queue_delay", seen.queue, "s");
+                self.begin_to_compete(
+                    now,
+                    &seen,
+                    Reason::new("others keep the queue", queue, seen.target_queue),
+                );
+            }
+            None => {}
         }
     }
 

@@ -59,9 +59,7 @@ impl Interleaving {
             return;
         }
         self.computed = t;
-        while self.gaps.front().is_some_and(|(at, ..)| t - at > Self::SPAN) {
-            self.gaps.pop_front();
-        }
+        self.forget_before(t - Self::SPAN);
         let gaps =
             |inside: bool| self.gaps.iter().filter(move |gap| gap.2 == inside).map(|gap| f64::from(gap.1));
         (self.inside, self.between) = (gaps(true).count(), gaps(false).count());
@@ -76,6 +74,12 @@ impl Interleaving {
         self.deviation = ((a + b + 1.0) / (12.0 * a * b)).sqrt();
         let quartile = lower_quartile(gaps(true));
         self.service_rate = packet * 8.0 / quartile.max(packet * 8.0 / 1e9).max(1e-5);
+    }
+
+    fn forget_before(&mut self, t: f64) {
+        while self.gaps.front().is_some_and(|(at, ..)| *at < t) {
+            self.gaps.pop_front();
+        }
     }
 
     fn finds_others(&self) -> bool {
@@ -171,6 +175,14 @@ impl Others {
         t - self.seen < Self::SHARED
     }
 
+    /// Others are in the queue, and it is served at this rate, bit/s, as far as gaps do not show another.
+    pub(super) fn are_served_at(&mut self, t: f64, rate: f64) {
+        self.seen = t;
+        if self.interleaving.service_rate <= 0.0 {
+            self.interleaving.service_rate = rate;
+        }
+    }
+
     /// The queue is a new one. Others of the old one may come back: that is remembered.
     pub(super) fn forget_queue(&mut self) {
         (self.waits_since, self.standing) = (None, None);
@@ -215,6 +227,10 @@ impl Others {
 
     /// The queue has stood for some round trips. A cell's swings fall to half.
     fn stands(&mut self, seen: &Observed) -> bool {
+        if self.standing.is_none() && !self.were_seen(seen.t) {
+            // Our own queue has no foreign packets, and its gaps would outweigh those that come now.
+            self.interleaving.forget_before(seen.t);
+        }
         let (since, highest) = self.standing.get_or_insert((seen.t, seen.queue));
         if seen.queue < *highest / 2.0 {
             (*since, *highest) = (seen.t, seen.queue);

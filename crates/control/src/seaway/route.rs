@@ -1,5 +1,6 @@
 //! Distinguishes another route from a queue. What packets wait beyond the queue that we make ourselves is none of ours. If it comes at
-//! once and then stays the same to the millisecond, whatever we send, it is no queue at all: the path has become longer.
+//! once and then stays the same to the millisecond, whatever we send, it is no queue at all: the path has become longer. If it stays but
+//! changes from packet to packet, others keep the queue.
 
 use super::delay::Pair;
 use super::minimum::{LeastOfLate, Sample};
@@ -40,6 +41,9 @@ struct Arrivals {
     count: u32,
     /// The least that one waited beyond our own queue.
     least: f64,
+    /// Those that found no queue of ours, and what they waited in all.
+    first: u32,
+    waited: f64,
     /// What left from the packet before them to the last of them, lost ones included, in how long.
     octets: f64,
     passed: f64,
@@ -55,6 +59,9 @@ struct Longer {
     /// both routes.
     range: (f64, f64),
     blocks: u32,
+    /// Packets of these blocks that found no queue of ours, and what they waited for more than the least of their blocks, s in all.
+    first: u32,
+    unrest: f64,
     /// The present block, its least end, and the block before it.
     block: Arrivals,
     block_ends: f64,
@@ -88,13 +95,13 @@ pub(super) struct Seen {
     pub(super) packet: f64,
 }
 
-/// Another route.
+/// What makes waits longer. The capacity, bit/s, is that of before.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Found {
-    /// By how much it is longer, s.
-    pub(super) longer: f64,
-    /// The capacity of before, bit/s.
-    pub(super) capacity: f64,
+pub(super) enum Found {
+    /// Another route, longer by so much, s.
+    Route { longer: f64, capacity: f64 },
+    /// A queue that others keep.
+    Others { capacity: f64 },
 }
 
 impl RouteTest {
@@ -171,7 +178,9 @@ impl RouteTest {
             own = (newest.own + octets * 8.0 / self.capacity - passed).max(0.0);
         }
         self.newest = Some(Arrived { sent, before, own });
-        self.report.add(&Arrivals { count: 1, least: wait - own, octets, passed });
+        let first = u32::from(own <= 0.0);
+        let waited = f64::from(first) * wait;
+        self.report.add(&Arrivals { count: 1, least: wait - own, first, waited, octets, passed });
     }
 
     /// Packets leave in groups: how fast these are served shows whether the capacity fell, and whether it is shared.
@@ -196,7 +205,7 @@ impl RouteTest {
         }
     }
 
-    /// What is found once longer waits have turned out to be another route's.
+    /// What is found once longer waits have turned out to be none of ours.
     pub(super) fn update(&mut self, seen: &Seen) -> Option<Found> {
         let report = std::mem::replace(&mut self.report, Arrivals::NONE);
         if self.capacity <= 0.0 {
@@ -227,7 +236,11 @@ impl RouteTest {
             let Longer { step, served, .. } = *longer;
             *longer = Longer { step, served, ..Longer::new(seen.t, rate, Arrivals::NONE) };
         } else if longer.is_confirmed(seen, still, self.capacity) {
-            return Some(Found { longer: longer.range.0, capacity: self.capacity });
+            let capacity = self.capacity;
+            return Some(match longer.is_restless(still) {
+                true => Found::Others { capacity },
+                false => Found::Route { longer: longer.range.0, capacity },
+            });
         }
         None
     }
@@ -247,11 +260,14 @@ impl RouteTest {
 }
 
 impl Arrivals {
-    const NONE: Self = Self { count: 0, least: f64::INFINITY, octets: 0.0, passed: 0.0 };
+    const NONE: Self =
+        Self { count: 0, least: f64::INFINITY, first: 0, waited: 0.0, octets: 0.0, passed: 0.0 };
 
     fn add(&mut self, later: &Self) {
         self.count += later.count;
         self.least = self.least.min(later.least);
+        self.first += later.first;
+        self.waited += later.waited;
         self.octets += later.octets;
         self.passed += later.passed;
     }
@@ -271,6 +287,8 @@ impl Longer {
             step: None,
             range,
             blocks: 0,
+            first: 0,
+            unrest: 0.0,
             block,
             block_ends,
             last: block,
@@ -289,6 +307,8 @@ impl Longer {
         self.last = std::mem::replace(&mut self.block, Arrivals::NONE);
         if self.blocks > 0 {
             self.range = (self.range.0.min(self.last.least), self.range.1.max(self.last.least));
+            self.first += self.last.first;
+            self.unrest += self.last.waited - f64::from(self.last.first) * self.last.least;
         }
         self.blocks += 1;
         self.block_ends = t + RouteTest::BLOCK;
@@ -324,6 +344,11 @@ impl Longer {
         self.range.1 - self.range.0 > still.min(RouteTest::SHARE * self.range.0)
     }
 
+    /// Others are served between our packets: what waits changes from packet to packet, however long it is in the mean.
+    fn is_restless(&self, still: f64) -> bool {
+        self.unrest > f64::from(self.first) * still
+    }
+
     fn is_confirmed(&self, seen: &Seen, still: f64, capacity: f64) -> bool {
         let span = (RouteTest::LOOPS * seen.loop_delay).max(RouteTest::LEAST_SPAN);
         let still = still.min(RouteTest::SHARE * self.range.0);
@@ -351,9 +376,11 @@ mod tests {
         serves: f64,
         /// Ours from 1.1 s on, bit/s.
         sends: f64,
+        /// Packets of others come between ours, s of service.
+        between: f64,
     }
 
-    const NOTHING: Event = Event { longer: 0.0, burst: 0.0, serves: 3e6, sends: 3e6 };
+    const NOTHING: Event = Event { longer: 0.0, burst: 0.0, serves: 3e6, sends: 3e6, between: 0.0 };
     const SIZE: f64 = 1250.0;
 
     /// What is found within 3 s of reports each 20 ms.
@@ -367,7 +394,8 @@ mod tests {
             if sent >= 1.0 && !has_happened {
                 (queue, has_happened) = (queue + event.burst, true);
             }
-            test.on_arrival(sent, id * 1250, false, queue + longer);
+            let between = if sent < 1.0 { 0.0 } else { f64::from(id % 3) * event.between };
+            test.on_arrival(sent, id * 1250, false, queue + longer + between);
             let spacing = SIZE * 8.0 / serves;
             test.on_pair(&Pair { gap: 0.0, spacing, step: 0.0, wait: queue, grouped: true }, SIZE);
             if sent - reported >= 0.02 {
@@ -394,12 +422,20 @@ mod tests {
     #[test]
     fn a_delay_that_stays_whatever_is_sent_is_the_paths_own() {
         for longer in [0.008, 0.014, 0.1] {
-            let found = found(Event { longer, sends: 1.5e6, ..NOTHING }).unwrap();
-            assert!((found.longer - longer).abs() < 0.001 && found.capacity == 3e6, "{longer} {found:?}");
+            let found = found(Event { longer, sends: 1.5e6, ..NOTHING });
+            let Some(Found::Route { longer: by, capacity }) = found else { panic!("{longer}: {found:?}") };
+            assert!((by - longer).abs() < 0.001 && capacity == 3e6, "{longer}: {found:?}");
         }
         // Where we send as before nothing is known, and less than the target queue is no matter.
         assert_eq!(found(Event { longer: 0.014, ..NOTHING }), None);
         assert_eq!(found(Event { longer: 0.0035, sends: 1.5e6, ..NOTHING }), None);
+    }
+
+    /// A queue of 60 ms in which each of our packets waits for none, one or two of others.
+    #[test]
+    fn a_queue_that_stays_whatever_is_sent_is_kept_by_others() {
+        let event = Event { longer: 0.060, sends: 1.5e6, between: 0.004, ..NOTHING };
+        assert_eq!(found(event), Some(Found::Others { capacity: 3e6 }));
     }
 
     #[test]
