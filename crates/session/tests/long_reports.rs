@@ -16,10 +16,9 @@ impl Observer for RoundTrips {
     }
 }
 
-/// The round-trip times over a path of 40 ms, later of 140 ms, by reports that come each second and take several datagrams: 20 Mbit/s of
+/// The round-trip times over a path of 40 ms, later of 140 ms, by reports that come each second and take several datagrams: at 20 Mbit/s
 /// packets of 1200 octets are 2083 a second, and a datagram has a thousand arrivals at most. Gives them, and how often encoders were held back.
-fn long_reports(feedback: FeedbackFormat) -> (Vec<f64>, usize) {
-    let rate = Bitrate::from_mbps(20);
+fn long_reports(feedback: FeedbackFormat, rate: Bitrate) -> (Vec<f64>, usize) {
     let limits = Limits { min: rate, start: rate, max: rate };
     let there: Path = Box::new(|now, _| Some(now + if now < at(10_500) { ms(20) } else { ms(120) }));
     let control = "gcc(feedback=1 s)".parse().expect("a controller");
@@ -40,10 +39,14 @@ fn long_reports(feedback: FeedbackFormat) -> (Vec<f64>, usize) {
 /// datagrams report is not in flight. 140 ms are 100 above the least and encoders are held back from 150 on.
 #[test]
 fn a_report_of_several_datagrams_is_one() {
-    for feedback in [FeedbackFormat::Ccfb, FeedbackFormat::Twcc] {
-        let (samples, decisions) = long_reports(feedback);
+    let formats = [FeedbackFormat::Ccfb, FeedbackFormat::Twcc];
+    for (feedback, mbps) in formats.into_iter().flat_map(|feedback| [(feedback, 20), (feedback, 60)]) {
+        let (samples, decisions) = long_reports(feedback, Bitrate::from_mbps(mbps));
         let is_path = |rtt: &f64| (39.0..48.0).contains(rtt) || (139.0..148.0).contains(rtt);
-        assert!(samples.len() >= 11 && samples.iter().all(is_path), "{feedback:?}: {samples:?}");
-        assert_eq!(decisions, 0, "{feedback:?}");
+        assert!(
+            samples.len() >= 11 && samples.iter().all(is_path),
+            "{feedback:?}, {mbps} Mbit/s: {samples:?}"
+        );
+        assert_eq!(decisions, 0, "{feedback:?}, {mbps} Mbit/s");
     }
 }

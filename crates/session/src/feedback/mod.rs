@@ -17,7 +17,7 @@ pub use steady_clock::DepartureClock;
 
 use history::{LossTimes, SendHistory};
 use interval::Interval;
-use samples::{Held, Unsettled};
+use samples::{Held, Parts, Unsettled};
 use seaway_control::{
     Arrival, Fate, Feedback, FeedbackSource, PacketId, PacketReport, PeerReport, SentPacket, Subflow,
 };
@@ -56,7 +56,11 @@ pub struct FeedbackAdapter {
     part: ReportPart,
     /// The newest arrival of a report without a time, in the message in hand: the report was made then or later.
     made_after: Option<RemoteTimestamp>,
-    /// Samples of the last report without a time, which the next message may go on with.
+    /// The message in hand has arrivals of a report without a time.
+    is_untimed: bool,
+    /// Of reports without a time.
+    parts: Parts,
+    /// Samples of reports without a time that may not have ended.
     unsettled: Vec<Unsettled>,
     reports: Vec<PacketReport>,
     requested: Vec<(Subflow, PacketId)>,
@@ -122,6 +126,8 @@ impl FeedbackAdapter {
             arrived: Timestamp::ZERO,
             part: ReportPart::default(),
             made_after: None,
+            is_untimed: false,
+            parts: Parts::default(),
             unsettled: Vec::new(),
             reports: Vec::new(),
             requested: Vec::new(),
@@ -148,6 +154,7 @@ impl FeedbackAdapter {
     pub(crate) fn on_new_peer(&mut self) {
         self.interval.on_new_peer();
         self.unsettled.clear();
+        self.parts = Parts::default();
     }
 
     /// The id of the next packet.
@@ -220,7 +227,7 @@ impl FeedbackAdapter {
     /// The message has arrivals of a report without a time of its own; the newest arrival is this one, by the peer's clock.
     pub(crate) fn on_untimed_report(&mut self, newest: RemoteTimestamp) {
         self.interval.on_untimed_report(self.arrived, newest);
-        self.settle();
+        self.is_untimed = true;
     }
 
     /// The message is feedback; gives the mean time between reports where that has changed.
@@ -351,6 +358,7 @@ impl FeedbackAdapter {
 
     /// Ends a message, or declares lost what is overdue without one: gives out the feedback subflow by subflow.
     pub fn deliver(&mut self, now: Timestamp, mut take: impl FnMut(&Feedback<'_>)) {
+        self.settle();
         let (lanes, shared) = (&self.lanes, self.loss_times);
         let times = |subflow: usize| lanes.get(subflow).map_or(shared, |lane| lane.loss);
         self.history.detect_losses(now, times, &mut self.reports);

@@ -3,7 +3,7 @@
 //! RFC 8888 section 3.1 says how long: the arrival time offset of a packet, back from the report's timestamp. So each datagram of a long report has its
 //! own. Transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01 section 3.1) has arrivals and no time of the report.
 
-use super::FeedbackAdapter;
+use super::{FeedbackAdapter, ReportPart};
 use seaway_control::{PacketId, PacketReport, Subflow};
 use seaway_units::{RemoteTimestamp, TimeDelta, Timestamp};
 use seaway_wire::MicrosClock;
@@ -17,13 +17,38 @@ pub(super) enum Held {
     Since(RemoteTimestamp),
 }
 
-/// A sample that takes its message for the last of its report.
+/// A sample that takes the newest message of its report so far for the last.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Unsettled {
     subflow: Subflow,
     sent: Timestamp,
     at: RemoteTimestamp,
     sample: TimeDelta,
+    /// Another report has begun.
+    has_ended: bool,
+}
+
+/// How many datagrams a report without a time takes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Parts {
+    /// Of the present report, so far.
+    present: u32,
+    /// Of those before it: the most, less one for each report since.
+    usual: u32,
+}
+
+impl Parts {
+    /// A datagram comes; true where it shows that all of the report before it had come.
+    fn on_datagram(&mut self, continues: bool) -> bool {
+        if continues {
+            self.present += 1;
+            return false;
+        }
+        let ended = std::mem::replace(&mut self.present, 1);
+        let is_whole = ended >= self.usual;
+        self.usual = ended.max(self.usual.saturating_sub(1));
+        is_whole
+    }
 }
 
 impl FeedbackAdapter {
@@ -91,7 +116,9 @@ impl FeedbackAdapter {
         };
         let sample = self.since(sent, at)?;
         if self.part.may_go_on {
-            self.unsettled.push(Unsettled { subflow, sent, at, sample });
+            // Of the datagrams of a report the newest has the packet that waited least.
+            self.unsettled.retain(|waiting| waiting.has_ended || waiting.subflow != subflow);
+            self.unsettled.push(Unsettled { subflow, sent, at, sample, has_ended: false });
             return None;
         }
         Some(sample)
@@ -102,12 +129,26 @@ impl FeedbackAdapter {
         Some(self.arrived - sent - (self.made_after? - at).max(TimeDelta::ZERO))
     }
 
-    /// Another message has arrivals of a report without a time. It goes on with the last one, whose packets were held until this one's newest
-    /// arrival; or it is another, and then that is a round trip too, with this one's way back. The shorter one counts.
+    /// The message in hand may have arrivals of a report without a time. Where it goes on with the report before it, packets of that were held
+    /// until its newest arrival, or longer where it may go on too. Where it is another report, that is a round trip as well, with this one's
+    /// way back. The shortest counts, once the report has ended; or once the next one has, where that one had less datagrams than others:
+    /// its last one may be lost.
     pub(super) fn settle(&mut self) {
-        for Unsettled { subflow, sent, at, sample } in std::mem::take(&mut self.unsettled) {
-            let other = self.since(sent, at);
-            self.subflow(subflow).settled = other.map(|other| other.min(sample));
+        if !std::mem::take(&mut self.is_untimed) {
+            return;
+        }
+        let ReportPart { continues, may_go_on } = self.part;
+        let is_whole = self.parts.on_datagram(continues);
+        for waiting in std::mem::take(&mut self.unsettled) {
+            let Some(other) = self.since(waiting.sent, waiting.at) else { continue };
+            let sample = other.min(waiting.sample);
+            let is_over = !may_go_on || !continues && (is_whole || waiting.has_ended);
+            if is_over {
+                self.subflow(waiting.subflow).settled = Some(sample);
+            } else {
+                let has_ended = waiting.has_ended || !continues;
+                self.unsettled.push(Unsettled { sample, has_ended, ..waiting });
+            }
         }
     }
 }
@@ -166,6 +207,33 @@ mod tests {
         assert_eq!(adapter.last_rtt(), None);
         assert_eq!(datagram(&mut adapter, 1_040_500, 600..1000, false), Some(41.5));
         assert_eq!(adapter.round_trip().minimum(), Some(TimeDelta::from_micros(41_500)), "both of them");
+    }
+
+    /// The newest packets of the first two datagrams left at 299 and 599 ms.
+    #[test]
+    fn a_sample_waits_for_the_end_of_its_report() {
+        let mut adapter = sent();
+        assert_eq!(datagram(&mut adapter, 1_039_500, 0..300, true), None);
+        assert_eq!(datagram(&mut adapter, 1_040_500, 300..600, true), None, "it goes on, and may do so");
+        assert_eq!(datagram(&mut adapter, 1_041_500, 600..1000, false), Some(42.5));
+        assert_eq!(adapter.round_trip().smoothed(), Some(TimeDelta::from_micros(42_500)), "of 599, too");
+        // All of them are long.
+        let mut adapter = sent();
+        assert_eq!(datagram(&mut adapter, 539_500, 0..300, true), None);
+        assert_eq!(datagram(&mut adapter, 540_500, 300..500, true), None);
+        assert_eq!(datagram(&mut adapter, 1_039_500, 500..700, true), Some(41.5));
+    }
+
+    /// The second datagram of the second report is lost, whose first one has a packet that left at 499 ms and waited until 699.
+    #[test]
+    fn a_sample_waits_where_the_end_of_its_report_was_lost() {
+        let mut adapter = sent();
+        assert_eq!(datagram(&mut adapter, 439_500, 0..300, true), None);
+        assert_eq!(datagram(&mut adapter, 440_500, 300..400, false), Some(41.5));
+        assert_eq!(datagram(&mut adapter, 739_500, 400..500, true), None);
+        assert_eq!(datagram(&mut adapter, 1_039_500, 700..800, true), None, "it may be whole, or not");
+        assert_eq!(datagram(&mut adapter, 1_040_500, 800..1000, false), Some(41.5));
+        assert_eq!(adapter.round_trip().smoothed(), Some(TimeDelta::from_micros(41_500)), "of 499, too");
     }
 
     /// Reports of one long datagram each, 100 ms after one another: a sample is a report late, and whole.
