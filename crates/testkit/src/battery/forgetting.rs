@@ -17,12 +17,6 @@ pub const TRUTH: TimeDelta = TimeDelta::from_secs(60);
 /// What is compared then: the time of so many packets at the link's rate, and twice the time to forget at least.
 const MEASURED: u64 = 45_000;
 
-const LIMITS: LocalSignal = LocalSignal::Limits {
-    min: Bitrate::from_kbps(50),
-    start: Bitrate::from_kbps(300),
-    max: Bitrate::from_kbps(13_500),
-};
-
 /// A link with a drop-tail queue.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Network {
@@ -36,6 +30,8 @@ pub struct Network {
     pub lose_every: u64,
     /// Packets reach the queue at random within a packet's time of service, in their order ([`Overhead`]).
     pub jitter: bool,
+    /// The most that the application has to send.
+    pub most: Bitrate,
 }
 
 impl Network {
@@ -46,10 +42,16 @@ impl Network {
         queue: DataSize::from_bytes(37_500),
         lose_every: 0,
         jitter: false,
+        most: Bitrate::from_kbps(13_500),
     };
 
     /// The same without the phase of one flow's packets at one queue.
     pub const JITTERED: Self = Self { jitter: true, ..Self::PLAIN };
+
+    fn limits(&self) -> LocalSignal {
+        let (min, start) = (Bitrate::from_kbps(50), Bitrate::from_kbps(300));
+        LocalSignal::Limits { min, start, max: self.most }
+    }
 
     /// With a full queue, seconds.
     fn longest_delay(&self) -> f64 {
@@ -309,7 +311,7 @@ impl Flow {
         let path = Path { buffer: Some(buffer), ..Path::new(network.rtt) };
         let mut flow = Self { run: PathRun::new(path, halves), network };
         flow.lay(network);
-        flow.run.controller.on_signal(Timestamp::ZERO, LIMITS);
+        flow.run.controller.on_signal(Timestamp::ZERO, network.limits());
         flow
     }
 
