@@ -2,7 +2,7 @@
 
 use super::MasterKey;
 use crate::Error;
-use ring::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, Tag, UnboundKey};
+use ring::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use rtc_crypto::{BlockCipherAlgorithm, RTCCrypto, default_provider};
 
 /// Octets of the authentication tag.
@@ -16,7 +16,8 @@ const RTCP: (u8, u8) = (3, 5);
 /// The key and the salt for the RTP or for the RTCP packets of one direction. They stand in one piece of memory: packets leave one by one,
 /// and between two of them the caches forget.
 pub(super) struct Cipher {
-    salt: [u8; SALT_LEN],
+    /// In the lower bits.
+    salt: u128,
     aead: LessSafeKey,
 }
 
@@ -35,17 +36,29 @@ impl Cipher {
         let key = UnboundKey::new(&AES_128_GCM, &session_key(crypto, master, key)?);
         let salt = session_key(crypto, master, salt)?;
         Ok(Self {
-            salt: std::array::from_fn(|index| salt[index]),
+            salt: u128::from_be_bytes(salt) >> 32,
             aead: LessSafeKey::new(key.map_err(|_| Error::Cipher)?),
         })
     }
 
-    /// Encrypts `text` in place; gives the tag, which covers `head` too. Never twice for one source and index: that would give
-    /// away the key of the tag (RFC 7714 section 8.1).
+    /// Encrypts in place what is behind `clear` octets of `datagram`, and appends the tag, which covers `head` too, or else those octets. Never
+    /// twice for one source and index: that would give away the key of the tag (RFC 7714 section 8.1).
     #[inline]
-    pub(super) fn seal(&self, ssrc: u32, index: u64, head: &[u8], text: &mut [u8]) -> Result<Tag, Error> {
-        let sealed = self.aead.seal_in_place_separate_tag(self.nonce(ssrc, index), Aad::from(head), text);
-        sealed.map_err(|_| Error::Cipher)
+    pub(super) fn seal(
+        &self,
+        ssrc: u32,
+        index: u64,
+        head: Option<&[u8]>,
+        clear: usize,
+        datagram: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        let (before, text) = datagram.split_at_mut(clear);
+        let head = Aad::from(head.unwrap_or(before));
+        match self.aead.seal_in_place_separate_tag(self.nonce(ssrc, index), head, text) {
+            Ok(tag) => datagram.extend_from_slice(tag.as_ref()),
+            Err(_) => return Err(Error::Cipher),
+        }
+        Ok(())
     }
 
     /// Decrypts `text` in place; what is not authentic is destroyed.
@@ -64,11 +77,13 @@ impl Cipher {
     }
 
     /// The salt, with source and packet index added (RFC 7714 section 8.1). The index of RTCP has 31 bits, and then it is that of
-    /// section 9.1.
+    /// section 9.1. It is written in the pieces in which ring reads it: a read that spans two writes waits for both.
     fn nonce(&self, ssrc: u32, index: u64) -> Nonce {
-        let added = (u128::from(ssrc) << 48 | u128::from(index)).to_be_bytes();
-        let added = &added[added.len() - SALT_LEN..];
-        Nonce::assume_unique_for_key(std::array::from_fn(|octet| self.salt[octet] ^ added[octet]))
+        let octets = self.salt ^ (u128::from(ssrc) << 48 | u128::from(index));
+        let mut nonce = [0; SALT_LEN];
+        nonce[..8].copy_from_slice(&((octets >> 32) as u64).to_be_bytes());
+        nonce[8..].copy_from_slice(&(octets as u32).to_be_bytes());
+        Nonce::assume_unique_for_key(nonce)
     }
 }
 

@@ -143,9 +143,7 @@ impl Outgoing {
         if header.has_extension {
             swap_profile(datagram, |(clear, encrypted)| (clear, encrypted))?;
         }
-        let (head, text) = datagram.split_at_mut(header.len);
-        let tag = self.rtp.seal(header.ssrc, index, head, text)?;
-        datagram.extend_from_slice(tag.as_ref());
+        self.rtp.seal(header.ssrc, index, None, header.len, datagram)?;
         source.accept(index);
         Ok(())
     }
@@ -156,10 +154,8 @@ impl Outgoing {
             return Err(Error::KeyUsedUp);
         }
         self.reports += 1;
-        let (head, text) = datagram.split_at_mut(RTCP_HEADER_LEN);
-        let head = head_of_rtcp(head, ENCRYPTED | self.reports);
-        let tag = self.rtcp.seal(ssrc, self.reports.into(), &head, text)?;
-        datagram.extend_from_slice(tag.as_ref());
+        let head = head_of_rtcp(datagram, ENCRYPTED | self.reports);
+        self.rtcp.seal(ssrc, self.reports.into(), Some(&head), RTCP_HEADER_LEN, datagram)?;
         datagram.extend_from_slice(&head[RTCP_HEADER_LEN..]);
         Ok(())
     }
