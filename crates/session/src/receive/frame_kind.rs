@@ -27,7 +27,7 @@ impl FrameSyntax {
 /// NAL units of RFC 6184.
 mod h264 {
     use crate::payload::Payload;
-    use seaway_wire::h264::NalHeader;
+    use seaway_wire::h264::{NalHeader, Payload as Wire};
 
     /// NAL unit types by which a frame is known (ITU-T H.264 table 7-1).
     mod nal_type {
@@ -67,19 +67,32 @@ mod h264 {
         })
     }
 
+    /// Whether a decoder can begin with a frame that has a NAL unit of this type.
+    fn begins_sequence(kind: u8) -> bool {
+        matches!(kind, nal_type::IDR | nal_type::SPS | nal_type::PPS)
+    }
+
+    /// Whether an aggregate has such a unit, perhaps behind supplemental information.
+    fn has_beginning(payload: &Payload) -> bool {
+        let contents = payload.contents();
+        let Ok(Wire::Aggregate(units)) = Wire::parse(&contents) else { return false };
+        let mut types = units.units().filter_map(<[u8]>::first).map(|first| NalHeader(*first).nal_type());
+        types.any(begins_sequence)
+    }
+
     /// Whether a frame of these payloads can be decoded without others, and whether none needs it: no unit of it has a reference
     /// indication (`nal_ref_idc`), which fragments repeat.
     pub(super) fn kind(payloads: &mut dyn Iterator<Item = &Payload>) -> (bool, bool) {
-        use seaway_wire::h264::nal_type::FU_A;
+        use seaway_wire::h264::nal_type::{FU_A, STAP_A};
         let (mut independent, mut reference) = (false, false);
         for payload in payloads {
             let Some([first]) = payload.peek() else { continue };
             reference |= first & 0x60 != 0;
-            let unit = match (NalHeader(first).nal_type(), payload.peek()) {
-                (FU_A, Some([_, head])) => head & 0x1F,
-                _ => first_nal(payload).map_or(0, |(nal, _)| nal.nal_type()),
+            independent |= match (NalHeader(first).nal_type(), payload.peek()) {
+                (FU_A, Some([_, head])) => begins_sequence(head & 0x1F),
+                (STAP_A, _) => has_beginning(payload),
+                (single, _) => begins_sequence(single),
             };
-            independent |= matches!(unit, nal_type::IDR | nal_type::SPS | nal_type::PPS);
         }
         (independent, !independent && !reference)
     }

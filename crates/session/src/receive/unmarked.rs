@@ -254,6 +254,15 @@ mod tests {
         assert_eq!(push(&mut marks, 1, 0, true, IDR_END), Taken::Outside);
     }
 
+    /// As x264 writes the first one.
+    #[test]
+    fn a_key_frame_may_stand_behind_supplemental_information_in_its_packet() {
+        const SEI_AND_IDR: &[u8] = &[0x78, 0, 2, 0x06, 5, 0, 2, 0x65, 0x88];
+        let mut marks = FrameMarks::new(Format::H264);
+        push(&mut marks, 1, 0, true, SEI_AND_IDR);
+        assert_eq!(polled(&mut marks), [(1, 0, "SEI".to_owned())]);
+    }
+
     /// Some senders set no marker: the next timestamp ends a frame.
     #[test]
     fn a_frame_without_marker_ends_with_its_timestamp() {
