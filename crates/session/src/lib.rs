@@ -83,8 +83,8 @@ pub use circuit_breaker::{Breach, BreakerAction, CircuitBreaker};
 pub use clock::MediaClock;
 pub use config::*;
 pub use describe::{
-    MediaKind, Mode, PlainRtp, PlainVideo, SessionDescription, SessionKey, SessionUrl, StreamDescription,
-    Transport, to_sdp,
+    MediaKind, Mode, PlainRtp, PlainSound, PlainVideo, SessionDescription, SessionKey, SessionUrl,
+    StreamDescription, Transport, to_sdp,
 };
 pub use event::{FeedbackKind, KeyFrameCause, Observer, ReceiverEvent, SenderEvent};
 pub use feedback::{

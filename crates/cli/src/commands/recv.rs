@@ -17,7 +17,7 @@ use crate::live::{STEP, UNWATCHED_STEP};
 use crate::web::{Hello, Page};
 use seaway_media::output::RecordingFormat;
 use seaway_report::qlog::End;
-use seaway_session::{PlainRtp, SessionUrl, Transport};
+use seaway_session::{Format, PlainRtp, SessionUrl, Transport};
 use seaway_stream::Receiver;
 use seaway_stream::sink::{Recorder, Sink, StreamRecorder};
 use seaway_units::TimeDelta;
@@ -278,7 +278,15 @@ impl Arguments {
         }
         let failure = |why: &dyn std::fmt::Display| Failure::input(&format!("{file}: {why}"));
         let text = std::fs::read_to_string(file).map_err(|error| failure(&error))?;
-        text.parse().map(Some).map_err(|error: String| failure(&error))
+        let plain: PlainRtp = text.parse().map_err(|error: String| failure(&error))?;
+        if !plain.left_out.is_empty() {
+            note(&format!("{file}: not received: {}", plain.left_out.join(", ")));
+        }
+        let is_aac = plain.sound.as_ref().is_some_and(|sound| sound.format != Format::Opus);
+        if is_aac && self.options.web.is_some() {
+            note("the page has no sound: browsers do not play AAC");
+        }
+        Ok(Some(plain))
     }
 
     /// There is a recording, in a format without sound.

@@ -12,6 +12,7 @@ mod console;
 mod copied_aac;
 mod copied_opus;
 mod copy;
+mod described_sound;
 mod emulate;
 mod encoder;
 mod endings;

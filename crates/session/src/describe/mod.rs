@@ -4,10 +4,11 @@ pub(crate) mod in_band;
 mod key;
 mod plain;
 mod sdp;
+mod sdp_sound;
 mod url;
 
 pub use key::SessionKey;
-pub use plain::{PlainRtp, PlainVideo};
+pub use plain::{PlainRtp, PlainSound, PlainVideo};
 pub use sdp::to_sdp;
 pub use url::{Mode, SessionUrl, Transport};
 

@@ -1,5 +1,6 @@
 //! RTP of senders that do not describe themselves in-band: FFmpeg, GStreamer, cameras.
 
+use super::StreamDescription;
 use crate::config::{FeedbackFormat, Format};
 use bytes::Bytes;
 
@@ -9,8 +10,40 @@ use bytes::Bytes;
 pub struct PlainRtp {
     /// The video that the sender offers; `None`: learned.
     pub video: Option<PlainVideo>,
-    /// The payload type of Opus that comes on the same port as the video (RFC 8843), from a media server.
-    pub sound: Option<u8>,
+    /// The sound beside the video.
+    pub sound: Option<PlainSound>,
+    /// What else the description has, which is not received, for people to read.
+    pub left_out: Vec<String>,
+}
+
+/// The sound of a session description.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlainSound {
+    /// Opus or AAC.
+    pub format: Format,
+    /// Its RTP payload type.
+    pub payload_type: u8,
+    /// The port to which it comes; `None`: that of the video (RFC 8843).
+    pub port: Option<u16>,
+}
+
+impl PlainSound {
+    /// What its driver adds to the payload type of a packet that comes to the [port of its own](Self::port): each port has payload
+    /// types of its own (RFC 3551 section 3), and those of RTP have seven bits.
+    pub const OWN_PORT: u8 = 0x80;
+
+    /// Its payload type as packets have it in the session.
+    pub(crate) fn session_type(&self) -> u8 {
+        self.payload_type | if self.port.is_some() { Self::OWN_PORT } else { 0 }
+    }
+
+    /// Its stream in the session.
+    pub(crate) fn description(&self) -> StreamDescription {
+        match self.format {
+            Format::Aac(config) => StreamDescription::aac(config),
+            _ => StreamDescription::opus(),
+        }
+    }
 }
 
 /// The video stream of a session description.

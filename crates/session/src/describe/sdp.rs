@@ -1,6 +1,6 @@
 //! Streams as SDP (RFC 8866): by which FFmpeg, GStreamer and VLC receive ours, and by which we receive theirs.
 
-use super::{MediaKind, PlainRtp, PlainVideo, StreamDescription};
+use super::{MediaKind, PlainRtp, PlainVideo, StreamDescription, sdp_sound};
 use crate::config::{FeedbackFormat, Format};
 use crate::message::{TRANSPORT_SEQUENCE_ID, payload_type};
 use base64::Engine;
@@ -15,7 +15,7 @@ use std::str::FromStr;
 /// Octets of a session description at most.
 const LONGEST: usize = 1 << 16;
 /// Payload types are numbers of seven bits: a longer list names some twice.
-const PAYLOAD_TYPES: usize = 128;
+pub(super) const PAYLOAD_TYPES: usize = 128;
 /// The formats that are received, by their names in descriptions.
 const FORMATS: [(&str, Format); 4] =
     [("H264", Format::H264), ("H265", Format::H265), ("AV1", Format::Av1), ("MP2T", Format::Mp2t)];
@@ -74,11 +74,13 @@ fn aac_parameters(payload_type: u8, config: Config) -> String {
 impl FromStr for PlainRtp {
     type Err = String;
 
-    /// Reads the first video stream of a session description that can be received. The rest of the description, its addresses
-    /// too, is passed over.
+    /// Reads the first video stream of a session description that can be received, and the first such sound. Addresses are passed
+    /// over; other streams are [left out](Self::left_out).
     fn from_str(text: &str) -> Result<Self, String> {
-        let is_plain = |profile: &str| profile.starts_with("RTP/") && !profile.contains("SAVP");
-        Ok(Self { video: Some(first_video(text, is_plain, "RTP/AVP or RTP/AVPF")?), sound: None })
+        let sections = media_sections(text);
+        let (place, video) = first_video(text, &sections, is_plain, "RTP/AVP or RTP/AVPF")?;
+        let (sound, left_out) = sdp_sound::beside(&sections, place, &video);
+        Ok(Self { video: Some(video), sound, left_out })
     }
 }
 
@@ -89,14 +91,25 @@ impl PlainRtp {
     /// It has no video that can be received.
     pub fn of_answer(text: &str) -> Result<Self, String> {
         const PROFILE: &str = "UDP/TLS/RTP/SAVPF";
-        let video = first_video(text, |profile| profile == PROFILE, PROFILE)?;
-        let sound = media_sections(text).iter().find_map(|media| opus(media));
-        Ok(Self { video: Some(video), sound })
+        let sections = media_sections(text);
+        let (_, video) = first_video(text, &sections, |profile| profile == PROFILE, PROFILE)?;
+        let sound = sections.iter().find_map(|media| sdp_sound::of_answer(media, PROFILE));
+        Ok(Self { video: Some(video), sound, left_out: Vec::new() })
     }
 }
 
-/// The first video stream whose format is understood, by a profile that `is_known`.
-fn first_video(text: &str, is_known: impl Fn(&str) -> bool, expected: &str) -> Result<PlainVideo, String> {
+/// RTP without protection.
+pub(super) fn is_plain(profile: &str) -> bool {
+    profile.starts_with("RTP/") && !profile.contains("SAVP")
+}
+
+/// The first video stream whose format is understood, by a profile that `is_known`, and the place of its media description.
+fn first_video(
+    text: &str,
+    sections: &[Vec<&str>],
+    is_known: impl Fn(&str) -> bool,
+    expected: &str,
+) -> Result<(usize, PlainVideo), String> {
     if text.len() > LONGEST {
         return Err(format!("{} octets; expected a session description of at most {LONGEST}", text.len()));
     }
@@ -104,7 +117,7 @@ fn first_video(text: &str, is_known: impl Fn(&str) -> bool, expected: &str) -> R
         return Err("expected a session description (RFC 8866), which begins with v=0".into());
     }
     let mut seen = Vec::new();
-    for media in media_sections(text) {
+    for (place, media) in sections.iter().enumerate() {
         let Some(transport) = media.first().and_then(|line| line.strip_prefix("m=video ")) else {
             continue;
         };
@@ -114,8 +127,8 @@ fn first_video(text: &str, is_known: impl Fn(&str) -> bool, expected: &str) -> R
             return Err(format!("video by {profile}; expected {expected}"));
         }
         for payload_type in words.filter_map(|word| word.parse().ok()).take(PAYLOAD_TYPES) {
-            match video(&media, payload_type) {
-                Ok(video) => return Ok(video),
+            match video(media, payload_type) {
+                Ok(video) => return Ok((place, video)),
                 Err(name) => seen.push(name),
             }
         }
@@ -124,21 +137,6 @@ fn first_video(text: &str, is_known: impl Fn(&str) -> bool, expected: &str) -> R
         Some(name) => format!("video as {name}; expected {}", FORMATS.map(|(name, _)| name).join(" or ")),
         None => "no video; expected a line m=video".into(),
     })
-}
-
-/// The payload type of Opus in a media description that is accepted and sends.
-fn opus(media: &[&str]) -> Option<u8> {
-    let mut words = media.first()?.strip_prefix("m=audio ")?.split_ascii_whitespace();
-    let is_refused = words.next() == Some("0");
-    let is_silent = media.iter().any(|line| matches!(*line, "a=inactive" | "a=recvonly"));
-    if is_refused || is_silent {
-        return None;
-    }
-    let maps = media.iter().filter_map(|line| line.strip_prefix("a=rtpmap:")?.split_once(' '));
-    let (payload_type, _) = maps
-        .filter(|(_, name)| name.trim().to_ascii_lowercase().starts_with("opus/48000"))
-        .find(|(payload_type, _)| payload_type.parse::<u8>().is_ok_and(|payload_type| payload_type < 128))?;
-    payload_type.parse().ok()
 }
 
 /// The lines of each media description.
@@ -155,45 +153,32 @@ fn media_sections(text: &str) -> Vec<Vec<&str>> {
 
 /// The stream with this payload type; the name of its format where it cannot be received.
 fn video(media: &[&str], payload_type: u8) -> Result<PlainVideo, String> {
-    let attribute = |name: &str| {
-        let prefix = format!("a={name}:");
-        media
-            .iter()
-            .filter_map(move |line| line.strip_prefix(prefix.as_str()).map(str::to_owned))
-            .collect::<Vec<_>>()
-    };
-    let of_type = |value: &str| {
-        let (head, rest) = value.split_once(' ')?;
-        (head == "*" || head.parse() == Ok(payload_type)).then(|| rest.trim().to_owned())
-    };
-    let maps = attribute("rtpmap");
     // Static payload types need no name.
-    let usual = (payload_type == payload_type::MP2T).then(|| "MP2T/90000".to_owned());
-    let map = maps.iter().find_map(|value| of_type(value)).or(usual);
+    let usual = (payload_type == payload_type::MP2T).then_some("MP2T/90000");
+    let map = of_type(media, "rtpmap", payload_type).next().or(usual);
     let map = map.ok_or_else(|| format!("payload type {payload_type} without a name"))?;
-    let (name, rate) = map.split_once('/').unwrap_or((&map, ""));
+    let (name, rate) = map.split_once('/').unwrap_or((map, ""));
     let format = FORMATS.iter().find(|(known, _)| name.eq_ignore_ascii_case(known));
     let &(_, format) = format.ok_or_else(|| name.to_owned())?;
     let rate = rate.split('/').next().and_then(|rate| rate.parse().ok());
     let clock_rate = rate.filter(|rate| (1..1 << 24).contains(rate)).unwrap_or(90_000);
-    let formats = attribute("fmtp");
-    let parameters = formats.iter().find_map(|value| of_type(value)).unwrap_or_default();
-    let don = parameter(&parameters, "sprop-max-don-diff").unwrap_or("0");
+    let parameters = of_type(media, "fmtp", payload_type).next().unwrap_or_default();
+    let don = parameter(parameters, "sprop-max-don-diff").unwrap_or("0");
     if format == Format::H265 && don != "0" {
         return Err(format!("H265 in another order than it is decoded (sprop-max-don-diff={don})"));
     }
-    let feedback: Vec<String> = attribute("rtcp-fb").iter().filter_map(|value| of_type(value)).collect();
-    let takes = |what: &str| feedback.iter().any(|value| value == what);
-    let transport_id = attribute("extmap").iter().find_map(|value| transport_id(value));
+    let feedback: Vec<&str> = of_type(media, "rtcp-fb", payload_type).collect();
+    let takes = |what: &str| feedback.contains(&what);
+    let transport_id = attribute(media, "extmap").find_map(transport_id);
     let feedback_format = match transport_id {
         Some(_) if takes("transport-cc") => Some(FeedbackFormat::Twcc),
         _ => takes("ack ccfb").then_some(FeedbackFormat::Ccfb),
     };
     let apt = format!("apt={payload_type}");
-    let is_retransmission =
-        |value: &&String| value.split([' ', ';']).any(|parameter| parameter.trim() == apt);
-    let retransmission =
-        formats.iter().find(is_retransmission).and_then(|value| value.split(' ').next()?.parse().ok());
+    let is_retransmission = |value: &&str| value.split([' ', ';']).any(|parameter| parameter.trim() == apt);
+    let retransmission = attribute(media, "fmtp")
+        .find(is_retransmission)
+        .and_then(|value| value.split(' ').next()?.parse().ok());
     Ok(PlainVideo {
         clock_rate,
         retransmission,
@@ -201,7 +186,7 @@ fn video(media: &[&str], payload_type: u8) -> Result<PlainVideo, String> {
         pli: format != Format::Mp2t && (takes("nack pli") || feedback.is_empty()),
         feedback: feedback_format,
         transport_id,
-        parameter_sets: parameter_sets(format, &parameters),
+        parameter_sets: parameter_sets(format, parameters),
         ..PlainVideo::of(format, payload_type)
     })
 }
@@ -213,9 +198,23 @@ fn transport_id(extmap: &str) -> Option<u8> {
     (uri.trim() == TRANSPORT_WIDE && id != 0).then_some(id)
 }
 
-/// The value of a format parameter.
-fn parameter<'a>(parameters: &'a str, name: &str) -> Option<&'a str> {
-    parameters.split(';').find_map(|value| value.trim().strip_prefix(name)?.strip_prefix('='))
+/// The values of an attribute in a media description.
+fn attribute<'a>(media: &[&'a str], name: &str) -> impl Iterator<Item = &'a str> {
+    media.iter().filter_map(move |line| line.strip_prefix("a=")?.strip_prefix(name)?.strip_prefix(':'))
+}
+
+/// Those of a payload type, without its number.
+pub(super) fn of_type<'a>(media: &[&'a str], name: &str, payload_type: u8) -> impl Iterator<Item = &'a str> {
+    attribute(media, name).filter_map(move |value| {
+        let (head, rest) = value.split_once(' ')?;
+        (head == "*" || head.parse() == Ok(payload_type)).then(|| rest.trim())
+    })
+}
+
+/// The value of a format parameter, whose name may be written in capitals.
+pub(super) fn parameter<'a>(parameters: &'a str, name: &str) -> Option<&'a str> {
+    let pairs = parameters.split(';').filter_map(|parameter| parameter.trim().split_once('='));
+    pairs.filter(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value).next()
 }
 
 /// The parameter sets in the format parameters (RFC 6184 section 8.1, RFC 7798 section 7.1) as a byte stream; what is no base64 is left
@@ -234,6 +233,7 @@ fn parameter_sets(format: Format, parameters: &str) -> Bytes {
 
 #[cfg(test)]
 mod tests {
+    use super::super::PlainSound;
     use super::*;
 
     #[test]
@@ -367,7 +367,7 @@ mod tests {
         let video = with.video.unwrap();
         assert_eq!((video.payload_type, video.retransmission, video.transport_id), (102, Some(103), Some(3)));
         assert_eq!((video.nack, video.pli, video.feedback), (true, true, Some(FeedbackFormat::Twcc)));
-        assert_eq!(with.sound, Some(109));
+        assert_eq!(with.sound, Some(PlainSound { format: Format::Opus, payload_type: 109, port: None }));
         for none in [
             "",
             "m=audio 0 UDP/TLS/RTP/SAVPF 109\na=rtpmap:109 opus/48000/2\n",
@@ -383,7 +383,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn damage_never_panics(lines in proptest::collection::vec("(m=video 1 RTP/AVP 96|a=(rtpmap|fmtp|extmap|rtcp-fb):.{0,30})", 0..8)) {
+        fn damage_never_panics(lines in proptest::collection::vec("(m=(video|audio) [1-3] RTP/AVP 9[67]|a=(rtpmap|fmtp|extmap|rtcp-fb):.{0,30})", 0..8)) {
             let text = format!("v=0\n{}", lines.join("\n"));
             let _ = (text.parse::<PlainRtp>(), PlainRtp::of_answer(&text));
         }

@@ -10,17 +10,44 @@ pub(super) struct FrameSyntax {
     pub(super) begins: fn(&Payload) -> bool,
     /// Whether a frame of these payloads can be decoded without others, and whether none needs it.
     pub(super) kind: fn(&mut dyn Iterator<Item = &Payload>) -> (bool, bool),
+    /// A frame has one packet as a rule, so missing packets are counted as frames.
+    pub(super) is_short: bool,
 }
 
 impl FrameSyntax {
     /// That of a format; `None` where each packet is a frame.
     pub(super) fn of(format: Format) -> Option<&'static Self> {
         match format {
-            Format::H264 => Some(&Self { begins: h264::begins_access_unit, kind: h264::kind }),
-            Format::H265 => Some(&Self { begins: h265::begins_access_unit, kind: h265::kind }),
-            Format::Av1 => Some(&Self { begins: av1::begins_temporal_unit, kind: av1::kind }),
-            Format::Opaque | Format::Mpv | Format::Opus | Format::Aac(_) | Format::Mp2t => None,
+            Format::H264 => {
+                Some(&Self { begins: h264::begins_access_unit, kind: h264::kind, is_short: false })
+            }
+            Format::H265 => {
+                Some(&Self { begins: h265::begins_access_unit, kind: h265::kind, is_short: false })
+            }
+            Format::Av1 => {
+                Some(&Self { begins: av1::begins_temporal_unit, kind: av1::kind, is_short: false })
+            }
+            Format::Aac(_) => Some(&Self { begins: aac::is_whole, kind: aac::kind, is_short: true }),
+            Format::Opaque | Format::Mpv | Format::Opus | Format::Mp2t => None,
         }
+    }
+}
+
+/// Access units of RFC 3640.
+mod aac {
+    use crate::payload::Payload;
+    use seaway_wire::aac;
+
+    /// True where this payload has no part of an access unit: whether a part is the first one, it does not say.
+    pub(super) fn is_whole(payload: &Payload) -> bool {
+        let contents = payload.contents();
+        let parsed = aac::Payload::parse(&contents);
+        parsed.is_ok_and(|payload| payload.units().all(|(size, unit)| unit.len() == size))
+    }
+
+    /// Each is decoded without others.
+    pub(super) fn kind(_: &mut dyn Iterator<Item = &Payload>) -> (bool, bool) {
+        (true, false)
     }
 }
 

@@ -2,12 +2,14 @@
 
 use super::recognition::Recognition;
 use crate::config::{FeedbackFormat, Stripe};
-use crate::describe::{PlainRtp, PlainVideo, SessionDescription, StreamDescription};
+use crate::describe::{PlainRtp, PlainSound, PlainVideo, SessionDescription, StreamDescription};
 use crate::message::{ControlData, RtpPacket, payload_type};
 use crate::source_id::SourceId;
 use seaway_control::{SpecError, StreamId, Subflow};
 use seaway_units::{DataSize, Ecn, TimeDelta, Timestamp, Transit};
-use seaway_wire::MicrosClock;
+use seaway_wire::rtcp::SenderReport;
+use seaway_wire::{MicrosClock, NtpTime};
+use std::collections::VecDeque;
 
 /// Packets in sequence before a source is accepted (RFC 3550 appendix A.1, MIN_SEQUENTIAL).
 const PROBATION: usize = 2;
@@ -67,11 +69,25 @@ pub(super) struct PlainSource {
     ssrc: u32,
     /// The source of its retransmissions, once one came.
     repair_ssrc: Option<u32>,
-    /// The payload type of the sound, and its source once a packet came.
-    sound: Option<u8>,
+    /// The sound, and its source once a packet came.
+    sound: Option<PlainSound>,
     sound_ssrc: Option<u32>,
+    /// Reports of sources that are not known yet.
+    early: VecDeque<EarlyReport>,
     pub(super) clocks: ReportClocks,
     packets: u32,
+}
+
+/// Reports that are kept for sources that are not known yet: the next ones may come in five seconds.
+const EARLY_REPORTS: usize = 4;
+
+/// A sender report that came before the packets of its source.
+#[derive(Debug)]
+struct EarlyReport {
+    at: Timestamp,
+    ssrc: u32,
+    ntp_time: NtpTime,
+    rtp_timestamp: u32,
 }
 
 /// Reports of the two streams whose clocks are so far apart are not of one clock: media servers write such ones. libwebrtc's
@@ -113,7 +129,8 @@ impl Intake {
         let packet = &arrived.packet;
         let (ssrc, payload_type, number) = (packet.ssrc, packet.payload_type, packet.sequence_number);
         let retransmission = self.expected.video.as_ref().and_then(|video| video.retransmission);
-        if [retransmission, self.expected.sound].contains(&Some(payload_type)) {
+        let sound = self.expected.sound.as_ref().map(PlainSound::session_type);
+        if [retransmission, sound].contains(&Some(payload_type)) {
             // By the pictures a source is found.
             return Verdict::Learning;
         }
@@ -138,10 +155,18 @@ impl Intake {
         if candidate.in_sequence < PROBATION {
             return Verdict::Learning;
         }
-        let sound = self.expected.sound;
+        let sound = self.expected.sound.clone();
         let clocks = ReportClocks::default();
-        let source =
-            PlainSource { video, ssrc, repair_ssrc: None, sound, sound_ssrc: None, clocks, packets: 0 };
+        let source = PlainSource {
+            video,
+            ssrc,
+            repair_ssrc: None,
+            sound,
+            sound_ssrc: None,
+            early: VecDeque::new(),
+            clocks,
+            packets: 0,
+        };
         let pending = self.candidate.take().map(|candidate| candidate.pending);
         self.puzzling = None;
         Verdict::Found(Box::new(source), pending.unwrap_or_default())
@@ -195,7 +220,7 @@ impl PlainSource {
     pub(super) fn description(&self) -> Result<SessionDescription, SpecError> {
         let PlainVideo { format, clock_rate, feedback, .. } = self.video;
         let video = StreamDescription { clock_rate, ..StreamDescription::video(format) };
-        let sound = self.sound.map(|_| StreamDescription::opus());
+        let sound = self.sound.as_ref().map(PlainSound::description);
         Ok(SessionDescription {
             session: self.ssrc,
             // Its receiving half sets when arrivals are reported, and computes nothing.
@@ -233,6 +258,30 @@ impl PlainSource {
         }
     }
 
+    /// A sender report of another source came, which may be that of the sound.
+    pub(super) fn keep_report(&mut self, at: Timestamp, report: &SenderReport<'_>) {
+        if self.sound.is_none() || self.sound_ssrc.is_some() {
+            return;
+        }
+        let SenderReport { ssrc, ntp_time, rtp_timestamp, .. } = *report;
+        self.early.retain(|early| early.ssrc != ssrc);
+        if self.early.len() == EARLY_REPORTS {
+            self.early.pop_front();
+        }
+        self.early.push_back(EarlyReport { at, ssrc, ntp_time, rtp_timestamp });
+    }
+
+    /// The report of the sound that came before its first packet, once that is there.
+    pub(super) fn take_report(&mut self) -> Option<(Timestamp, SenderReport<'static>)> {
+        if self.early.is_empty() || self.sound_ssrc.is_none() {
+            return None;
+        }
+        let mut kept = std::mem::take(&mut self.early).into_iter();
+        let EarlyReport { at, ssrc, ntp_time, rtp_timestamp } =
+            kept.find(|early| Some(early.ssrc) == self.sound_ssrc)?;
+        Some((at, SenderReport { ssrc, ntp_time, rtp_timestamp, ..SenderReport::default() }))
+    }
+
     /// Gives a packet the fields that a session needs. False where it is not of this source.
     pub(super) fn adapt(&mut self, at: Timestamp, packet: &mut RtpPacket) -> bool {
         if Some(packet.payload_type) == self.video.retransmission && packet.ssrc != self.ssrc {
@@ -243,12 +292,15 @@ impl PlainSource {
             packet.payload_type = payload_type::retransmission(StreamId(0));
         } else if packet.ssrc == self.ssrc && packet.payload_type == self.video.payload_type {
             packet.payload_type = payload_type::of(self.video.format);
-        } else if Some(packet.payload_type) == self.sound && packet.ssrc != self.ssrc {
+        } else if let Some(sound) =
+            self.sound.as_ref().filter(|sound| sound.session_type() == packet.payload_type)
+            && packet.ssrc != self.ssrc
+        {
             if *self.sound_ssrc.get_or_insert(packet.ssrc) != packet.ssrc {
                 return false;
             }
             packet.ssrc = SOUND_SOURCE.ssrc(self.ssrc);
-            packet.payload_type = payload_type::OPUS;
+            packet.payload_type = payload_type::of(sound.format);
         } else {
             return false;
         }
@@ -268,8 +320,6 @@ mod tests {
     use crate::{FrameData, Message, ReceivedFrame, Receiver, ReceiverEvent};
     use bytes::Bytes;
     use seaway_units::RemoteTimestamp;
-    use seaway_wire::NtpTime;
-    use seaway_wire::rtcp::SenderReport;
 
     /// Slices without parameter sets, in the largest datagrams.
     #[test]
@@ -344,7 +394,8 @@ mod tests {
     fn captured(ahead: u64) -> [Vec<RemoteTimestamp>; 2] {
         const SECOND: TimeDelta = TimeDelta::from_secs(1);
         let video = PlainVideo { nack: true, ..PlainVideo::of(Format::H264, 96) };
-        let plain = PlainRtp { video: Some(video), sound: Some(111) };
+        let sound = PlainSound { format: Format::Opus, payload_type: 111, port: None };
+        let plain = PlainRtp { video: Some(video), sound: Some(sound), left_out: Vec::new() };
         let mut receiver =
             Receiver::new(Timestamp::ZERO, ReceiverConfig { plain: Some(plain), ..ReceiverConfig::new(9) });
         let (mut seen, mut now) = ([vec![], vec![]], Timestamp::ZERO);
@@ -394,6 +445,38 @@ mod tests {
         // By the clock of its own: half a day later, and a few seconds later.
         assert_eq!(captured(43_200)[1].last(), sound.last());
         assert_ne!(captured(3)[1].last(), sound.last(), "a sender that says so");
+    }
+
+    /// FFmpeg reports before the first packet, and again after five seconds.
+    #[test]
+    fn a_report_before_the_sound_counts() {
+        let sound = PlainSound { format: Format::Opus, payload_type: 97, port: Some(5006) };
+        let mut intake = Intake::new(PlainRtp {
+            video: Some(PlainVideo::of(Format::H264, 96)),
+            sound: Some(sound),
+            left_out: Vec::new(),
+        });
+        let mut arrive = |ssrc, payload_type, number| {
+            let packet = RtpPacket { ssrc, payload_type, sequence_number: number, ..RtpPacket::default() };
+            let (at, size) = (Timestamp::ZERO, DataSize::from_bytes(100));
+            intake.on_packet(Arrived { at, ecn: Ecn::NotEct, size, packet })
+        };
+        assert!(matches!(arrive(SOUND_SSRC, 97 | PlainSound::OWN_PORT, 7), Verdict::Learning));
+        assert!(matches!(arrive(VIDEO_SSRC, 96, 7), Verdict::Learning));
+        let Verdict::Found(mut source, _) = arrive(VIDEO_SSRC, 96, 8) else { panic!("two in sequence") };
+        for ssrc in [SOUND_SSRC, 1, 2, 3, SOUND_SSRC] {
+            let report = SenderReport { ssrc, rtp_timestamp: ssrc, ..SenderReport::default() };
+            source.keep_report(Timestamp::ZERO, &report);
+        }
+        assert!(source.take_report().is_none());
+        // The payload types of the other port are no matter.
+        let mut packet = |payload_type| {
+            let mut packet = RtpPacket { ssrc: SOUND_SSRC, payload_type, ..RtpPacket::default() };
+            source.adapt(Timestamp::ZERO, &mut packet).then_some(packet.payload_type)
+        };
+        assert_eq!((packet(97), packet(97 | PlainSound::OWN_PORT)), (None, Some(payload_type::OPUS)));
+        let report = source.take_report().map(|(_, report)| report.rtp_timestamp);
+        assert_eq!((report, source.take_report().is_some()), (Some(SOUND_SSRC), false));
     }
 
     #[test]

@@ -205,7 +205,12 @@ impl Session {
 
     /// Gives a packet of plain RTP the fields that the session needs. False where it is of another source.
     pub(super) fn adapt(&mut self, at: Timestamp, packet: &mut RtpPacket) -> bool {
-        self.plain.as_mut().is_some_and(|plain| plain.adapt(at, packet))
+        let Some(plain) = &mut self.plain else { return false };
+        let is_taken = plain.adapt(at, packet);
+        if let Some((at, report)) = plain.take_report() {
+            self.on_sender_report(at, &report);
+        }
+        is_taken
     }
 
     /// The synchronisation source of this index on the wire.
@@ -270,7 +275,10 @@ impl Session {
             Some(plain) => plain.stream_of(report.ssrc),
             None => of_block(),
         };
-        let Some(id) = stream.filter(|stream| usize::from(stream.0) < self.streams.len()) else { return };
+        let Some(id) = stream.filter(|stream| usize::from(stream.0) < self.streams.len()) else {
+            self.plain.iter_mut().for_each(|plain| plain.keep_report(at, report));
+            return;
+        };
         self.streams[usize::from(id.0)].on_sender_report(report);
         if let Some(plain) = &mut self.plain {
             plain.clocks.on_report(id, report.ntp_time.to_remote().transit_from(at));

@@ -138,7 +138,7 @@ impl FrameMarks {
             // The rest of the same frame keeps its number.
             self.frames = self.frames.wrapping_sub(1);
         }
-        if self.syntax.is_none() {
+        if self.syntax.is_none_or(|syntax| syntax.is_short) && !goes_on {
             // Each packet is a frame.
             self.frames = self.frames.wrapping_add((sequence - self.next) as u16);
         }
@@ -303,6 +303,24 @@ mod tests {
         marks.give_up_gap();
         let letters: Vec<_> = polled(&mut marks).into_iter().map(|(_, _, letters)| letters).collect();
         assert_eq!(letters, ["SE", "EI", "SE"]);
+    }
+
+    /// Of AAC each packet is a frame as a rule, and the parts of one go together.
+    #[test]
+    fn frames_of_aac() {
+        const WHOLE: &[u8] = &[0, 16, 0, 16, 1, 2];
+        const PART: &[u8] = &[0, 16, 0, 32, 1, 2];
+        let mut marks = FrameMarks::new(Format::Aac(seaway_wire::aac::Config::parse([0x12, 0x10]).unwrap()));
+        push(&mut marks, 1, 0, true, WHOLE);
+        push(&mut marks, 2, 1024, false, PART);
+        push(&mut marks, 3, 1024, true, PART);
+        push(&mut marks, 6, 4096, true, WHOLE);
+        marks.give_up_gap();
+        let expected = [(1, 0, "SEI"), (2, 1, "SI"), (3, 1, "EI"), (6, 4, "SEI")];
+        assert_eq!(
+            polled(&mut marks),
+            expected.map(|(number, frame, text)| (number, frame, text.to_owned()))
+        );
     }
 
     proptest! {

@@ -1,10 +1,11 @@
 //! Browsers as a sink, by WebRTC.
 
 use crate::Error;
-use crate::sink::{Displayed, Played, Sink, SoundTimeline, Timeline};
+use crate::sink::{Displayed, Played, Sink, SoundTimeline, Timeline, sound_codec};
 use crate::source::CodedFrame;
 use bytes::Bytes;
 use seaway_media::audio::SAMPLE_RATE;
+use seaway_media::output::SoundCodec;
 use seaway_net::webrtc::{AccessUnit, Broadcast};
 use seaway_session::{FrameData, FrameKind, StreamDescription};
 use seaway_units::{TimeDelta, Timestamp};
@@ -19,6 +20,8 @@ pub struct BrowserTrack {
     began: Option<Timestamp>,
     pictures: Timeline,
     sound: SoundTimeline,
+    /// The sound of the session is Opus, which alone browsers play.
+    has_opus: bool,
 }
 
 impl BrowserTrack {
@@ -26,7 +29,14 @@ impl BrowserTrack {
     pub fn new(broadcast: Broadcast, track: usize) -> Self {
         let mut pictures = Timeline::default();
         pictures.reorder();
-        Self { broadcast, track, began: None, pictures, sound: SoundTimeline::new(SAMPLE_RATE) }
+        Self {
+            broadcast,
+            track,
+            began: None,
+            pictures,
+            sound: SoundTimeline::new(SAMPLE_RATE),
+            has_opus: true,
+        }
     }
 
     /// Whether a browser needs a key frame. Reading it clears the request.
@@ -69,12 +79,16 @@ impl Sink for BrowserTrack {
         Ok(())
     }
 
-    fn on_session(&mut self, _streams: &[StreamDescription]) {
+    fn on_session(&mut self, streams: &[StreamDescription]) {
         self.sound.on_session();
+        self.has_opus = sound_codec(streams) == Some(SoundCodec::Opus);
     }
 
     fn on_sound(&mut self, played: &Played<'_>) -> Result<(), Error> {
         let frame = played.frame;
+        if !self.has_opus {
+            return Ok(());
+        }
         let (FrameData::Coded(packet), Some(began)) = (&frame.data, self.began) else { return Ok(()) };
         let Ok(kind) = opus::Packet::parse(packet) else { return Ok(()) };
         if let Some(placed) = self.sound.place(frame.timestamp, kind.duration(), frame.captured) {

@@ -22,6 +22,7 @@ mod lane_addresses;
 mod live_sound;
 mod machine;
 mod multiplexed;
+mod plain_reception;
 mod playback;
 mod playout;
 mod programme;

@@ -3,9 +3,10 @@
 use super::browser::BrowserTrack;
 use super::event::ReceiveEvent;
 use super::identity::Identity;
+use super::plain_reception::{PlainReception, PlainSocket};
 use super::playback::{PlaybackUpdate, Player, RelativeDelay};
 use super::playout::PlayoutMode;
-use super::receiver_machine::{Access, PlainReception, ReceiverCommand, ReceiverMachine, ReceiverUpdate};
+use super::receiver_machine::{Access, ReceiverCommand, ReceiverMachine, ReceiverUpdate};
 use super::runtime::{RunningRuntime, Runtime};
 use super::sender::{GOODBYE, bind_at, overhead};
 use super::server::{MediaServer, Subscription};
@@ -113,7 +114,7 @@ impl ReceiverBuilder {
     }
 
     /// Receives plain RTP too, such as FFmpeg and GStreamer send it, where there is no key. RTCP may come to the next port; where
-    /// that is taken, it is received on the port of RTP alone.
+    /// that is taken, it is received on the port of RTP alone. Sound comes to the port that its description names.
     pub fn plain(self, plain: impl Into<Option<PlainRtp>>) -> Self {
         Self { plain: plain.into(), ..self }
     }
@@ -308,15 +309,34 @@ impl ReceiverBuilder {
             }
         };
         let session = session::Receiver::new(now, config);
-        let has_control = plain.is_some() && resource.is_none();
-        let control = has_control.then(|| control_socket(&self.network, local)).flatten();
-        let plain = plain.map(|plain| PlainReception {
-            transport_id: plain.video.and_then(|video| video.transport_id),
-            ..PlainReception::default()
-        });
+        let mut sockets = vec![(PlainSocket::Media, socket)];
+        let plain = match plain {
+            Some(plain) if resource.is_none() => Some(self.bind_beside(local, &plain, &mut sockets)?),
+            plain => plain.as_ref().map(reception),
+        };
         let machine = ReceiverMachine::new(now, session, access, plain, commands, updates);
-        runtime.add(machine, std::iter::once(socket).chain(control).collect())?;
+        runtime.add(machine, sockets.into_iter().map(|(_, socket)| socket).collect())?;
         Ok(resource)
+    }
+
+    /// Adds the sockets of plain RTP beside that of the video at `local`.
+    fn bind_beside(
+        &self,
+        local: SocketAddr,
+        plain: &PlainRtp,
+        sockets: &mut Vec<(PlainSocket, Socket)>,
+    ) -> Result<PlainReception, Error> {
+        let sound = plain.sound.as_ref().and_then(|sound| sound.port);
+        if let Some(port) = sound {
+            let address = SocketAddr::new(local.ip(), port);
+            sockets.push((PlainSocket::Sound, bind_at(&self.network, address)?));
+            let control = control_socket(&self.network, address);
+            sockets.extend(control.map(|socket| (PlainSocket::SoundControl, socket)));
+        }
+        let control = control_socket(&self.network, local);
+        sockets.extend(control.map(|socket| (PlainSocket::Control, socket)));
+        let kinds = sockets.iter().map(|(kind, _)| *kind).collect();
+        Ok(PlainReception { sockets: kinds, ..reception(plain) })
     }
 }
 
@@ -329,6 +349,16 @@ impl Decoding {
             Self::Here => Some(Screen::new()?),
             Self::By(decoder) => Some(Screen::with_decoder(decoder)),
         })
+    }
+}
+
+/// What is known beforehand of a sender of plain RTP.
+fn reception(plain: &PlainRtp) -> PlainReception {
+    let sound = plain.sound.as_ref().filter(|sound| sound.port.is_some());
+    PlainReception {
+        transport_id: plain.video.as_ref().and_then(|video| video.transport_id),
+        sound: sound.map(|sound| sound.payload_type),
+        ..PlainReception::default()
     }
 }
 

@@ -3,17 +3,15 @@
 use super::event::ReceiveEvent;
 use super::lane_addresses::{LaneAddresses, ReportRoute};
 use super::machine::RejectCounters;
+use super::plain_reception::{EarlyReport, PlainReception, PlainSocket};
 use bytes::Bytes;
 use seaway_control::Subflow;
 use seaway_net::webrtc::{ServerState, Subscriber};
 use seaway_net::{Incoming, Machine, Outgoing, SNAPSHOT_INTERVAL, next_snapshot};
 use seaway_protect::Error;
 use seaway_protect::channel::{AmplificationLimit, FORMER, Received, ReceiverChannel};
-use seaway_session::{
-    Message, Receiver, ReceiverEvent, ReceiverStatistics, RtpPacket, SourceId, payload_type,
-};
+use seaway_session::{Message, Receiver, ReceiverEvent, ReceiverStatistics, SourceId};
 use seaway_units::{Ecn, TimeDelta, Timestamp};
-use seaway_wire::{mp2t, rtp};
 use std::net::SocketAddr;
 use std::sync::mpsc;
 
@@ -83,47 +81,6 @@ impl Access {
     }
 }
 
-/// The socket of RTCP that does not share the port of RTP.
-const CONTROL: usize = 1;
-
-/// How plain RTP is received.
-#[derive(Debug, Default)]
-pub(super) struct PlainReception {
-    /// Local identifier of transport-wide sequence numbers in header extensions.
-    pub(super) transport_id: Option<u8>,
-    /// Where RTCP came from on the port of its own, so where reports go. Otherwise they go to the source of the RTP.
-    pub(super) control_peer: Option<SocketAddr>,
-    /// Who sends a transport stream without RTP, and takes no reports.
-    pub(super) one_way: Option<SocketAddr>,
-    /// The number of its next datagram.
-    pub(super) number: u16,
-}
-
-impl PlainReception {
-    /// Whether a datagram is part of a transport stream without RTP: it begins with transport packets, or continues such
-    /// datagrams, which are cut anywhere.
-    fn is_without_rtp(&mut self, from: SocketAddr, datagram: &[u8]) -> bool {
-        let begins = datagram.len() >= mp2t::PACKET && mp2t::phase(datagram) == Some(0);
-        let continues = self.one_way == Some(from) && !is_transport_over_rtp(datagram);
-        self.one_way = (begins || continues).then_some(from);
-        self.one_way.is_some()
-    }
-
-    /// A datagram of a transport stream without RTP, as the RTP packet that it would be: numbered by its arrival.
-    fn number(&mut self, now: Timestamp, from: SocketAddr, packets: &Bytes) -> Message {
-        self.number = self.number.wrapping_add(1);
-        Message::Rtp(RtpPacket {
-            payload_type: payload_type::MP2T,
-            sequence_number: self.number,
-            timestamp: (now.as_nanos() / 100_000 * 9) as u32,
-            // Another sender is another source. Of the lowest ten bits a session uses several.
-            ssrc: u32::from(from.port()) << 10,
-            payload: packets.clone().into(),
-            ..RtpPacket::default()
-        })
-    }
-}
-
 /// The synchronisation source of an RTP packet.
 fn ssrc_of(datagram: &[u8]) -> Option<u32> {
     let octets = datagram.get(8..12)?;
@@ -135,15 +92,8 @@ fn is_rtcp(datagram: &[u8]) -> bool {
     datagram.get(1).is_some_and(|kind| (192..=223).contains(kind))
 }
 
-/// Whether a datagram is RTP with the shortest header before whole transport packets. What is cut anywhere can look like RTP with a
-/// longer header.
-fn is_transport_over_rtp(datagram: &[u8]) -> bool {
-    let is_shortest = datagram.first() == Some(&0x80);
-    is_shortest && rtp::Packet::parse(datagram).is_ok_and(|packet| mp2t::is_packets(packet.payload))
-}
-
-/// A session's receiver with one socket, and a second one where plain RTP has its RTCP on the next port. It answers only the
-/// sender that it is locked to.
+/// A session's receiver with one socket, and more where plain RTP has RTCP or sound on ports of their own. It answers only the sender
+/// that it is locked to.
 #[derive(Debug)]
 pub(super) struct ReceiverMachine {
     receiver: Receiver,
@@ -282,18 +232,40 @@ impl ReceiverMachine {
         lane.is_some_and(|lane| self.lanes.admits(now, lane, datagram.from, lock))
     }
 
-    /// RTCP on the port of its own, from the sender's host alone.
-    fn handle_control(&mut self, now: Timestamp, datagram: &Incoming<'_>) {
-        let is_peer = self.access.peer().is_some_and(|peer| peer.ip() == datagram.from.ip());
-        let message = self.rejected.decode(&Bytes::copy_from_slice(datagram.data));
-        let Some(mut message @ Message::Rtcp(_)) = message.filter(|_| is_peer) else {
+    /// What comes to a port beside that of the video, from the sender's host alone: RTCP, and the sound where that has one.
+    fn handle_beside(&mut self, now: Timestamp, kind: PlainSocket, datagram: &Incoming<'_>) {
+        let peer = self.access.peer();
+        let is_peer = peer.is_some_and(|peer| peer.ip() == datagram.from.ip());
+        let packet = Bytes::copy_from_slice(datagram.data);
+        if let (None, true, Some(plain)) = (peer, is_rtcp(datagram.data), &mut self.plain) {
+            plain.keep(EarlyReport { kind, at: datagram.at, from: datagram.from, data: packet });
+            return;
+        }
+        let message = self.rejected.decode_plain(&packet, None).filter(|_| is_peer);
+        let (Some(mut message), Some(plain)) = (message, &mut self.plain) else {
             self.rejected.unknown_source += 1;
             return;
         };
-        if let Some(plain) = &mut self.plain {
+        let is_taken = match &mut message {
+            Message::Rtp(packet) => kind == PlainSocket::Sound && plain.adapt_sound(packet),
+            Message::Rtcp(_) => true,
+        };
+        if !is_taken {
+            self.rejected.unknown_source += 1;
+            return;
+        }
+        if kind == PlainSocket::Control {
             plain.control_peer = Some(datagram.from);
         }
         self.receiver.handle_message(now, datagram.at.min(now), datagram.ecn, &mut message);
+    }
+
+    /// The sender is known now, and with it the reports that came before.
+    fn handle_early(&mut self, now: Timestamp) {
+        let early = self.plain.as_mut().map(PlainReception::take_early).unwrap_or_default();
+        for EarlyReport { kind, at, from, data } in early {
+            self.handle_beside(now, kind, &Incoming { at, from, ecn: Ecn::NotEct, data: &data });
+        }
     }
 
     fn handle_keyed(&mut self, now: Timestamp, datagram: &Incoming<'_>) {
@@ -393,8 +365,9 @@ impl Machine for ReceiverMachine {
     fn handle_datagram(&mut self, now: Timestamp, socket: usize, datagram: &Incoming<'_>) {
         self.leave_idleness(now);
         let before = self.access.peer();
+        let kind = self.plain.as_ref().map_or(PlainSocket::Media, |plain| plain.kind(socket));
         match self.access {
-            Access::Open { .. } if socket == CONTROL => self.handle_control(now, datagram),
+            Access::Open { .. } if kind != PlainSocket::Media => self.handle_beside(now, kind, datagram),
             Access::Open { .. } => self.handle_open(now, datagram),
             Access::Keyed(_) => self.handle_keyed(now, datagram),
             Access::Server(..) => self.handle_server(now, datagram),
@@ -403,6 +376,7 @@ impl Machine for ReceiverMachine {
         if peer != before {
             self.former_limit = std::mem::take(&mut self.limit);
             self.plain.iter_mut().for_each(|plain| plain.control_peer = None);
+            self.handle_early(now);
         }
         if peer == Some(datagram.from) {
             self.limit.on_received(datagram.data.len());
@@ -503,8 +477,8 @@ impl Machine for ReceiverMachine {
             } else if is_sealed && self.limit.allows(buffer.len()) {
                 let former = self.access.former_peer(now).filter(|_| self.former_limit.allows(buffer.len()));
                 self.copy = former.map(|former| (former, buffer.clone()));
-                let control_peer = self.plain.as_ref().and_then(|plain| plain.control_peer);
-                let (socket, to) = control_peer.map_or((0, peer), |control_peer| (CONTROL, control_peer));
+                let control = self.plain.as_ref().and_then(PlainReception::control);
+                let (socket, to) = control.unwrap_or((0, peer));
                 return Some(Outgoing { socket, to, ecn: transmit.ecn });
             }
             self.rejected.withheld += 1;
@@ -595,20 +569,5 @@ mod tests {
             assert!(sent <= 3 * came, "{sent} octets for {came}");
         }
         assert!(sent > came && machine.rejected.withheld > 100, "{sent} for {came}: {:?}", machine.rejected);
-    }
-
-    /// Datagrams of UDP are cut anywhere, here as FFmpeg does by default; RTP with a transport stream is no such datagram.
-    #[test]
-    fn a_transport_stream_without_rtp_is_known_by_its_beginning() {
-        let stream = [&[0x47][..], &[0; mp2t::PACKET - 1]].concat().repeat(16);
-        let rtp = [&[0x80, 33, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3][..], &stream[..7 * mp2t::PACKET]].concat();
-        // Five contributing sources, by their number, before whole packets.
-        let cut = [&[0x85, 0xF6][..], &[9; 30], &stream[..7 * mp2t::PACKET]].concat();
-        let from = SocketAddr::from(([192, 0, 2, 7], 4000));
-        let mut plain = PlainReception::default();
-        let mut is_without_rtp = |datagram: &[u8]| plain.is_without_rtp(from, datagram);
-        assert!(!is_without_rtp(&stream[1472..]) && !is_without_rtp(&rtp));
-        assert!(is_without_rtp(&stream[..1472]) && is_without_rtp(&stream[1472..]) && is_without_rtp(&cut));
-        assert!(!is_without_rtp(&rtp) && !is_without_rtp(&stream[1472..]));
     }
 }
