@@ -72,6 +72,29 @@ fn coded_video_arrives_as_it_was() {
     assert!(as_it_is("clip.ts", ""), "a file");
 }
 
+/// The last picture of a round is shown for as long as the others.
+#[test]
+fn a_repeated_file_keeps_its_pace() {
+    if !has("ffmpeg", "-version") {
+        return;
+    }
+    let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
+    let clip = "-f lavfi -i testsrc2=size=320x180:rate=25 -t 2 -c:v libx264 -g 50 clip.ts";
+    assert!(ffmpeg(folder.path(), clip).status().unwrap().success());
+    let mut receiver = receive(folder.path(), port, &["-o", "got.mp4", "--stats", "json"]);
+    receiver.wait_for("its start", |line| line["type"] == "sample");
+    let url = format!("rtp://127.0.0.1:{port}");
+    let options = ["--copy", "--repeat", "--control", "fixed(rate=6 Mbit/s)"];
+    let sender = Live::start(seaway(folder.path(), &[&["send", "clip.ts", &url], &options[..]].concat()));
+    receiver.wait_for_frames(145);
+    sender.kill();
+    receiver.finish();
+    let times = times(folder.path(), "got.mp4");
+    // Without the last pictures, of which some are missing.
+    let steps: Vec<_> = times.windows(2).take(140).map(|pair| pair[1] - pair[0]).collect();
+    assert!(steps.len() == 140 && steps.iter().all(|step| (0.035..0.045).contains(step)), "{steps:?}");
+}
+
 /// What a link of `rate` leaves of the clip: the report, and the times of the pictures that were recorded.
 fn squeezed(rate: &str) -> (Value, Vec<f64>) {
     let folder = tempfile::tempdir().unwrap();

@@ -81,18 +81,20 @@ impl CopiedSource {
     /// The instant at which the input's time is zero, for a picture that came at `now`. Sound follows it.
     fn origin(&mut self, now: Timestamp, decode: TimeDelta, shown: TimeDelta) -> Timestamp {
         let step = decode - self.last;
-        self.last = decode;
-        let origin = match self.origin {
+        let last = std::mem::replace(&mut self.last, decode);
+        let is_again = step < TimeDelta::ZERO;
+        let continued = match self.origin {
             Some(origin) if step >= TimeDelta::ZERO && step <= JUMP => {
                 if step > TimeDelta::ZERO {
                     self.interval = step;
                 }
-                let late = now.since(origin + decode);
-                if late > JUMP { now - decode } else { origin }
+                Some(origin)
             }
-            _ => now - decode,
+            // The last picture of a round has its time.
+            Some(origin) if is_again => Some(origin + last + self.interval - decode),
+            _ => None,
         };
-        let is_again = step < TimeDelta::ZERO;
+        let origin = continued.filter(|origin| now.since(*origin + decode) <= JUMP).unwrap_or(now - decode);
         if is_again || self.origin.is_none() {
             self.first = shown;
         }
