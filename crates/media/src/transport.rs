@@ -1,16 +1,19 @@
 //! H.264 out of a transport stream (ISO/IEC 13818-1) that comes in pieces: access units with their times, and the sound beside them.
 
-use crate::audio::{AudioSource, PipedTrack, Tap};
+use crate::audio::{AudioSource, CodedTrack, PipedTrack, Tap};
 use crate::h264::{AccessUnitSplitter, NalType, nal_units};
 use crate::{Error, FrameRate};
-use seaway_mpeg::container::{Companion, Demultiplexer, ElementaryPacket, Framing, H264};
+use seaway_mpeg::container::{AAC, Companion, Demultiplexer, ElementaryPacket, Framing, H264};
 use seaway_units::TimeDelta;
+use seaway_wire::aac::AdtsHeader;
 use std::collections::VecDeque;
 
 pub use seaway_mpeg::container::{AccessUnitTimes, Multiplexer, SoundFormat};
 
 /// Octets that are kept for the sound until the first picture is there.
 const MOST_SEEN: usize = 8 << 20;
+/// The first frame of AAC is waited for so long, by the time of the pictures: FFmpeg collects sound for 350 ms.
+const SOUND_WITHIN: TimeDelta = TimeDelta::from_millis(500);
 /// The 33 bits of time stamps.
 const WRAP: u64 = 1 << 33;
 
@@ -29,6 +32,10 @@ pub struct TransportStream {
     /// What came so far, until the sound is opened or was not asked for.
     seen: Option<Vec<u8>>,
     tap: Tap,
+    /// Looks for the first frame of AAC.
+    first_sound: Option<Demultiplexer>,
+    /// Whether the first frame of AAC says how it is configured, once it came.
+    is_configured: Option<bool>,
     /// Access units were left out since the last one.
     follows_loss: bool,
 }
@@ -66,6 +73,8 @@ impl TransportStream {
             ready: VecDeque::new(),
             seen: wants_sound.then(Vec::new),
             tap: Tap::default(),
+            first_sound: None,
+            is_configured: None,
             follows_loss: false,
         }
     }
@@ -76,6 +85,7 @@ impl TransportStream {
         self.seen = self.seen.take().filter(|seen| seen.len() + octets.len() <= MOST_SEEN);
         self.seen.iter_mut().for_each(|seen| seen.extend_from_slice(octets));
         self.tap.push(octets);
+        self.first_sound.iter_mut().for_each(|sound| sound.push(octets));
         self.take_packets();
     }
 
@@ -124,14 +134,22 @@ impl TransportStream {
         Some(if others.is_empty() { "nothing".into() } else { others.join(", ") })
     }
 
-    /// What came so far, as long as it is kept for the sound.
-    pub(crate) fn seen(&self) -> Option<&[u8]> {
-        self.seen.as_deref()
-    }
-
-    /// From the decoding of the first access unit to that of the latest.
-    pub(crate) fn span(&self) -> TimeDelta {
-        of_ticks(self.pace.ticks)
+    /// Whether to wait for the first frame of the sound, which is AAC: it says how that is configured. Not for ever.
+    pub fn awaits_sound(&mut self) -> bool {
+        if self.is_configured.is_some() || of_ticks(self.pace.ticks) >= SOUND_WITHIN {
+            return false;
+        }
+        if self.first_sound.is_none() {
+            let sound = self.companions().into_iter().find(Companion::is_sound).filter(Companion::is_aac);
+            let (Some(sound), Some(seen)) = (sound, &self.seen) else { return false };
+            let first_sound = self.first_sound.insert(Demultiplexer::new(self.framing, AAC).only(sound.pid));
+            first_sound.push(seen);
+        }
+        let Some(packet) = self.first_sound.as_mut().and_then(Demultiplexer::poll) else { return true };
+        let header = AdtsHeader::parse(&packet.payload);
+        self.is_configured = Some(header.is_ok_and(|header| header.config().is_some()));
+        self.first_sound = None;
+        false
     }
 
     /// The other streams of the programme, once it is found.
@@ -157,6 +175,13 @@ impl TransportStream {
     pub fn open_sound(&mut self, first: TimeDelta) -> Option<Result<Box<dyn AudioSource>, Error>> {
         let track = self.take_sound(first)?;
         Some(track.open(first).map(|sound| Box::new(sound) as Box<dyn AudioSource>))
+    }
+
+    /// The same as it is coded, where that is AAC whose first frame came, as [`awaits_sound`](Self::awaits_sound) found.
+    pub fn open_aac(&mut self, first: TimeDelta) -> Option<CodedTrack> {
+        let track =
+            self.is_configured.filter(|is_configured| *is_configured).and_then(|_| self.take_sound(first))?;
+        Some(track.into_coded(SoundFormat::Aac, first))
     }
 
     /// The rate of the pictures by the time stamps of the first ones; `None` until those came.

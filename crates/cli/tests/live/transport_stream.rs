@@ -1,8 +1,9 @@
 //! Transport streams of others: by RTP and by UDP alone.
 
+use super::copied_opus::check;
 use super::plain_rtp::{SENT, assert_whole, ffmpeg, gstreamer, record};
 use super::process::{Live, free_port, has};
-use super::sound::track_durations;
+use super::sound::{self, track_durations};
 use super::stream::receive;
 use std::path::Path;
 
@@ -40,6 +41,20 @@ fn ffmpeg_sends_a_transport_stream_by_udp() {
     ffmpeg_sends("mp2", "mpegts", |port| format!("udp://127.0.0.1:{port}?pkt_size=1316"));
     // By default the datagrams are cut within transport packets.
     ffmpeg_sends("aac", "mpegts", |port| format!("udp://127.0.0.1:{port}"));
+}
+
+#[test]
+fn aac_of_a_transport_stream_is_recorded_as_it_is() {
+    if !has("ffmpeg", "-version") || !has("ffprobe", "-version") {
+        return;
+    }
+    for (format, scheme, size) in [("rtp_mpegts", "rtp", ""), ("mpegts", "udp", "?pkt_size=1316")] {
+        let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
+        sound::make_clip(folder.path(), "clip.mp4");
+        let sender = format!("-re -i clip.mp4 -c copy -f {format} {scheme}://127.0.0.1:{port}{size}");
+        record(folder.path(), port, &[], ffmpeg(folder.path(), &sender));
+        check(folder.path(), "clip.mp4", 1_024);
+    }
 }
 
 #[test]

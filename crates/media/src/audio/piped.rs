@@ -86,12 +86,24 @@ fn lock(copying: &Mutex<Copying>) -> MutexGuard<'_, Copying> {
 }
 
 impl PipedTrack {
+    /// The time stamp at this time, 90 kHz.
+    fn ticks(&self, time: TimeDelta) -> f64 {
+        self.origin as f64 + time.as_secs_f64() * 90_000.0
+    }
+
+    /// Its frames, which are of this format, with their times since this one.
+    pub(crate) fn into_coded(self, format: SoundFormat, begin: TimeDelta) -> CodedTrack {
+        let [octets] = self.copied();
+        let first = self.ticks(begin).round() as i64;
+        CodedTrack::of_pipe(octets, format, (self.framing, self.track.pid), first)
+    }
+
     /// Its sound from this time on.
     ///
     /// # Errors
     /// FFmpeg is not installed, or the system grants no process or thread.
     pub(crate) fn open(self, begin: TimeDelta) -> Result<PipedAudio, Error> {
-        let ticks = self.origin as f64 + begin.as_secs_f64() * 90_000.0;
+        let ticks = self.ticks(begin);
         let first = ticks.round() as i64;
         let samples = (ticks / 90_000.0 * f64::from(SAMPLE_RATE)).round() as i64;
         let (input, track) = (["-f", "mpegts", "-i", "pipe:0"], format!("0:i:{}", self.track.pid));

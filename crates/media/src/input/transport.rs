@@ -5,7 +5,7 @@ use super::coded::{Coded, Sample, SampleReader, Tracks};
 use crate::h264::{DecoderConfiguration, named_rate};
 use crate::transport::TransportStream;
 use crate::{Error, FrameRate};
-use seaway_mpeg::container::{self, AAC, Companion, Demultiplexer, Format, Framing};
+use seaway_mpeg::container::{self, Format, Framing};
 use seaway_units::TimeDelta;
 use std::io::{Read, Seek, SeekFrom};
 
@@ -15,8 +15,6 @@ const CHUNK: usize = 16 << 10;
 const SEARCH: usize = 2 << 20;
 /// Octets in which the first pictures must stand whose time stamps give the rate: a stream may have none.
 const LONGEST_START: usize = 4 << 20;
-/// The first frame of sound is looked for beside so much of the pictures. FFmpeg collects frames for 350 ms.
-const SOUND_WITHIN: TimeDelta = TimeDelta::from_millis(500);
 
 /// True for a transport stream, whatever is in it.
 pub(super) fn probe(prefix: &[u8]) -> bool {
@@ -93,21 +91,9 @@ impl TransportSamples {
 
     /// Reads until the first frame of AAC is there, which says how the sound is configured, or as long as that may take.
     fn find_sound(&mut self) -> Result<(), Error> {
-        let sound = self.stream.companions().into_iter().find(Companion::is_sound);
-        let (Some(sound), Some(seen)) = (sound.filter(Companion::is_aac), self.stream.seen()) else {
-            return Ok(());
-        };
-        let mut frames = Demultiplexer::new(self.framing, AAC).only(sound.pid);
-        frames.push(seen);
         let mut searched = 0;
-        while frames.poll().is_none()
-            && !self.ended
-            && searched < LONGEST_START
-            && self.stream.span() < SOUND_WITHIN
-        {
-            let length = self.read()?;
-            frames.push(&self.chunk[..length]);
-            searched += length;
+        while self.stream.awaits_sound() && !self.ended && searched < LONGEST_START {
+            searched += self.read()?;
         }
         Ok(())
     }

@@ -86,6 +86,8 @@ pub(super) struct Player {
     pub(super) sound: Option<Sound>,
     /// How long after they could be shown the pictures of transport streams are shown.
     pub(super) latency: TimeDelta,
+    /// The sinks take AAC.
+    pub(super) takes_aac: bool,
     /// Of a session that carries a transport stream.
     pub(super) programme: Option<Programme>,
     /// Losses of pictures in transport streams so far.
@@ -191,7 +193,7 @@ impl Player {
         match update {
             ReceiverUpdate::Event(at, ReceiverEvent::SessionStarted(session)) => {
                 self.end_programme()?;
-                self.programme = Programme::of(&session, self.latency);
+                self.programme = Programme::of(&session, self.latency, self.takes_aac);
                 // That of a transport stream begins with its programme.
                 if self.programme.is_none() {
                     self.begin(at, session)?;

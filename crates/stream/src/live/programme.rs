@@ -1,11 +1,13 @@
-//! The programme of a transport stream that is received: its pictures, and its sound as Opus.
+//! The programme of a transport stream that is received: its pictures, and its sound as AAC or Opus.
 
 use super::programme_playout::PlayoutQueue;
 use super::sound::RATE;
 use crate::Error;
 use bytes::Bytes;
 use seaway_control::StreamId;
-use seaway_media::audio::{AudioSource, BLOCK_SAMPLES, BLOCK_TIME, Block, OpusEncoder};
+use seaway_media::audio::{
+    AudioSource, BLOCK_SAMPLES, BLOCK_TIME, Block, CodedTrack, OpusEncoder, SoundFrame,
+};
 use seaway_media::transport::{TransportStream, TransportUnit};
 use seaway_session::{Format, FrameData, FrameKind, ReceivedFrame, SessionDescription, StreamDescription};
 use seaway_units::{RemoteTimestamp, TimeDelta, Timestamp};
@@ -42,6 +44,8 @@ pub(super) struct Programme {
     stream: TransportStream,
     /// Of the packets.
     session: SessionDescription,
+    /// Sound may be AAC.
+    takes_aac: bool,
     has_begun: bool,
     is_refused: bool,
     /// A picture was shown.
@@ -62,13 +66,14 @@ struct Arrival {
 
 impl Programme {
     /// The programme of a session that carries a transport stream; `None` for another session. Pictures are shown the latency after they
-    /// could be, at the pace of their time stamps.
-    pub(super) fn of(session: &SessionDescription, latency: TimeDelta) -> Option<Self> {
+    /// could be, at the pace of their time stamps. AAC stays as it is with `takes_aac`, and other sound is coded as Opus.
+    pub(super) fn of(session: &SessionDescription, latency: TimeDelta, takes_aac: bool) -> Option<Self> {
         let is_it = session.streams.first().is_some_and(|stream| stream.format == Format::Mp2t);
         let never = Arrival { first: Timestamp::ZERO, completed: Timestamp::ZERO };
         is_it.then(|| Self {
             stream: TransportStream::new(),
             session: session.clone(),
+            takes_aac,
             has_begun: false,
             is_refused: false,
             has_shown: false,
@@ -144,18 +149,45 @@ impl Programme {
         part.or_else(|| self.sound.as_ref()?.recv_timeout(LAST_SOUND).ok().map(Part::Sound))
     }
 
-    /// The programme begins with its first picture.
+    /// The programme begins with its first picture, and where its sound is AAC with the first frame of that.
     fn begin(&mut self) -> Option<Part> {
         let first = self.stream.peek()?.shown;
-        self.has_begun = true;
-        match self.stream.open_sound(first).map(|sound| decode(sound?, first)) {
-            Some(Ok(packets)) => self.sound = Some(packets),
-            Some(Err(error)) => self.no_sound = Some(error),
-            None => {}
+        if self.takes_aac && self.stream.awaits_sound() {
+            return None;
         }
-        let sound = self.sound.is_some().then(StreamDescription::opus);
+        self.has_begun = true;
+        let sound = match self.open_sound(first) {
+            Some(Ok((sound, packets))) => {
+                self.sound = Some(packets);
+                Some(sound)
+            }
+            Some(Err(error)) => {
+                self.no_sound = Some(error);
+                None
+            }
+            None => None,
+        };
         let streams = std::iter::once(StreamDescription::video(Format::H264)).chain(sound).collect();
         Some(Part::Begun(SessionDescription { streams, ..self.session.clone() }))
+    }
+
+    /// The sound from the first picture on, and what it is.
+    fn open_sound(
+        &mut self,
+        first: TimeDelta,
+    ) -> Option<Result<(StreamDescription, Receiver<ReceivedFrame>), Error>> {
+        let aac = self.takes_aac.then(|| self.stream.open_aac(first)).flatten();
+        if let Some((track, config)) = aac.and_then(|track| track.aac_config().map(|config| (track, config)))
+        {
+            let stream = StreamDescription::aac(config);
+            return Some(copy(track, config.sample_rate(), first).map(|packets| (stream, packets)));
+        }
+        let source = self.stream.open_sound(first)?;
+        Some(
+            source
+                .map_err(Error::from)
+                .and_then(|source| Ok((StreamDescription::opus(), decode(source, first)?))),
+        )
     }
 }
 
@@ -177,6 +209,36 @@ fn remote(time: TimeDelta) -> RemoteTimestamp {
     RemoteTimestamp::from_nanos(FIRST.saturating_add_signed(time.as_nanos()))
 }
 
+/// Gives the frames of AAC as they are, on a thread that ends with the stream or with the reader of the frames.
+fn copy(mut track: CodedTrack, rate: u32, first: TimeDelta) -> Result<Receiver<ReceivedFrame>, Error> {
+    let (frames, received) = sync_channel(MOST_WAITING);
+    let mut run = move || {
+        while let Ok(Some(SoundFrame { octets, at, .. })) = track.next_frame() {
+            let timestamp =
+                (i128::from(at.as_nanos()) * i128::from(rate) + 500_000_000).div_euclid(1_000_000_000);
+            let frame = sound(timestamp as u32, remote(first + at), octets.into());
+            if frames.send(frame).is_err() {
+                return;
+            }
+        }
+    };
+    Builder::new().name("programme sound".into()).spawn(move || run())?;
+    Ok(received)
+}
+
+fn sound(timestamp: u32, captured: RemoteTimestamp, data: Bytes) -> ReceivedFrame {
+    ReceivedFrame {
+        stream: SOUND,
+        timestamp,
+        captured: Some(captured),
+        kind: FrameKind::Key,
+        data: FrameData::Coded(data),
+        first_arrival: Timestamp::ZERO,
+        completed: Timestamp::ZERO,
+        due: Timestamp::ZERO,
+    }
+}
+
 /// Codes the sound from `first` on as Opus, on a thread that ends with the source or with the reader of the packets.
 fn decode(source: Box<dyn AudioSource>, first: TimeDelta) -> Result<Receiver<ReceivedFrame>, Error> {
     let (packets, received) = sync_channel(MOST_WAITING);
@@ -196,16 +258,7 @@ fn code(
     while let Ok(true) = source.next_block(&mut block) {
         let captured = remote(time - encoder.delay());
         let Ok(packet) = encoder.encode(&block) else { return };
-        let frame = ReceivedFrame {
-            stream: SOUND,
-            timestamp,
-            captured: Some(captured),
-            kind: FrameKind::Key,
-            data: FrameData::Coded(Bytes::copy_from_slice(packet)),
-            first_arrival: Timestamp::ZERO,
-            completed: Timestamp::ZERO,
-            due: Timestamp::ZERO,
-        };
+        let frame = sound(timestamp, captured, Bytes::copy_from_slice(packet));
         if packets.send(frame).is_err() {
             return;
         }

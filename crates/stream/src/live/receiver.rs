@@ -213,6 +213,7 @@ impl ReceiverBuilder {
             self.add_rtp(runtime, socket, queue, received)?
         };
         let resource = resource.map(|resource| (resource, send_updates.clone()));
+        let takes_aac = self.gets_aac();
         let Self {
             window, decoding, references, reads_stamps, stale_after, mut sinks, browser, latency, ..
         } = self;
@@ -238,6 +239,7 @@ impl ReceiverBuilder {
             is_watched: has_page || is_seen,
             sound: None,
             latency,
+            takes_aac,
             programme: None,
             programme_losses: 0,
             given: clock.now(),
@@ -261,6 +263,11 @@ impl ReceiverBuilder {
             None if self.window && self.key.is_some() => Err(Error::NoKeys),
             _ => Ok(()),
         }
+    }
+
+    /// Browsers take Opus alone.
+    fn gets_aac(&self) -> bool {
+        self.takes_aac && self.browser.is_none()
     }
 
     /// Where the sender is, or where it sends to.
@@ -291,7 +298,7 @@ impl ReceiverBuilder {
         let mut config = config(*bind, identity, is_protected, *latency);
         config.playout = self.buffer.map_or(playout.within(*latency), Playout::Bytes);
         config.plain = plain.clone();
-        config.takes_aac = self.takes_aac && self.browser.is_none();
+        config.takes_aac = self.gets_aac();
         config.cname = identity.cname();
         config.packet = self.mtu.unwrap_or(config.packet);
         let (ssrc, lock) = (config.ssrc, config.lock);
