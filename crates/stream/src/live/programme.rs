@@ -212,7 +212,7 @@ fn remote(time: TimeDelta) -> RemoteTimestamp {
 /// Gives the frames of AAC as they are, on a thread that ends with the stream or with the reader of the frames.
 fn copy(mut track: CodedTrack, rate: u32, first: TimeDelta) -> Result<Receiver<ReceivedFrame>, Error> {
     let (frames, received) = sync_channel(MOST_WAITING);
-    let mut run = move || {
+    let run = move || {
         while let Ok(Some(SoundFrame { octets, at, .. })) = track.next_frame() {
             let timestamp =
                 (i128::from(at.as_nanos()) * i128::from(rate) + 500_000_000).div_euclid(1_000_000_000);
@@ -222,7 +222,7 @@ fn copy(mut track: CodedTrack, rate: u32, first: TimeDelta) -> Result<Receiver<R
             }
         }
     };
-    Builder::new().name("programme sound".into()).spawn(move || run())?;
+    Builder::new().name("programme sound".into()).spawn(run)?;
     Ok(received)
 }
 
