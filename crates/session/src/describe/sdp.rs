@@ -367,7 +367,11 @@ mod tests {
         let video = with.video.unwrap();
         assert_eq!((video.payload_type, video.retransmission, video.transport_id), (102, Some(103), Some(3)));
         assert_eq!((video.nack, video.pli, video.feedback), (true, true, Some(FeedbackFormat::Twcc)));
-        assert_eq!(with.sound, Some(PlainSound { format: Format::Opus, payload_type: 109, port: None }));
+        let opus = Some(PlainSound { format: Format::Opus, payload_type: 109, port: None });
+        assert_eq!(with.sound, opus);
+        let behind_aac = "m=audio 9 UDP/TLS/RTP/SAVPF 97 109\na=rtpmap:97 mpeg4-generic/44100/2\na=fmtp:97 mode=AAC-hbr;sizelength=13;\
+                          indexlength=3;indexdeltalength=3;config=1210\na=rtpmap:109 opus/48000/2\n";
+        assert_eq!(of(behind_aac).sound, opus);
         for none in [
             "",
             "m=audio 0 UDP/TLS/RTP/SAVPF 109\na=rtpmap:109 opus/48000/2\n",

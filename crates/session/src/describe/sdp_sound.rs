@@ -34,8 +34,8 @@ pub(super) fn of_answer(media: &[&str], profile: &str) -> Option<PlainSound> {
     if head.port == 0 || is_silent {
         return None;
     }
-    let sound = head.payload_types().find_map(|payload_type| understood(media, payload_type).ok())?;
-    (sound.format == Format::Opus).then_some(sound)
+    let mut understood = head.payload_types().filter_map(|payload_type| understood(media, payload_type).ok());
+    understood.find(|sound| sound.format == Format::Opus)
 }
 
 /// The first line of a media description.
