@@ -32,9 +32,12 @@ queue = { kind = "drop-tail", packets = 10000 }
 "#;
 
 fn summary(flows: &str, set: &[&str]) -> Summary {
-    let text = format!("{PATH}{flows}");
+    summary_of(&format!("{PATH}{flows}"), set)
+}
+
+fn summary_of(text: &str, set: &[&str]) -> Summary {
     let set: Vec<Override> = set.iter().map(|set| set.parse().expect("key=value")).collect();
-    let scenario = Scenario::parse(Text::alone("tcp.toml", &text), &set).expect("a valid scenario");
+    let scenario = Scenario::parse(Text::alone("tcp.toml", text), &set).expect("a valid scenario");
     run(&scenario, RunOptions::default(), &mut |_| ControlFlow::Continue(()))
         .expect("it can be built")
         .summary
@@ -235,4 +238,47 @@ initial_window = 2
     let frames = flow.frames.expect("it has frames");
     assert!(frames.displayed > 700 && frames.lost * 10 < frames.displayed, "{frames:?}");
     assert!(flow.packets.repaired.expect("counted") > 0, "{:?}", flow.packets);
+}
+
+/// A CUBIC keeps its queue alike for seconds: who takes that for a longer path sends next to nothing beside it, for ever.
+#[test]
+fn a_queue_that_a_cubic_keeps_is_no_longer_path() {
+    const LINK: &str = r#"
+schema = 1
+name = "lan"
+duration = "60 s"
+warmup = "20 s"
+
+[[link]]
+name = "bottleneck"
+from = "a"
+to = "b"
+both = true
+rate = "4 Mbit/s"
+delay = "0 ms"
+queue = { kind = "drop-tail", time = "100 ms" }
+
+[[flow]]
+name = "media"
+kind = "media"
+control = "seaway"
+from = "a"
+to = "b"
+source = { kind = "frames" }
+rate = { min = "150 kbit/s", start = "300 kbit/s", max = "8 Mbit/s" }
+
+[[flow]]
+name = "tcp"
+kind = "tcp"
+algorithm = "cubic"
+from = "a"
+to = "b"
+min_rto = "200 ms"
+delayed_ack = true
+"#;
+    for start in ["1.3 s", "2 s", "3.1 s", "5 s"] {
+        let summary = summary_of(LINK, &[&format!("flow.tcp.start={start}")]);
+        let media = summary.flows[0].received_bps.expect("it was measured") / 1e6;
+        assert!(media > 0.8, "from {start}: {media} Mbit/s of 4");
+    }
 }
