@@ -20,7 +20,7 @@ struct Run {
 }
 
 impl Outage {
-    /// What is sent meanwhile, of the capacity, and at least a packet in so long, s: only what arrives ends it.
+    /// The most that is sent meanwhile, of the capacity, or a packet in so long, s, if that is more: only what arrives ends it.
     const RATE: f64 = 0.15;
     const PROBE: f64 = 0.1;
     /// Reports may be late by so much before it counts, s.
@@ -31,7 +31,7 @@ impl Outage {
     const FEWEST: u32 = 8;
     const MEMORY: f64 = 60.0;
 
-    /// What is sent meanwhile, bit/s, by the capacity and the size of packets, bytes.
+    /// The most that is sent meanwhile, bit/s, by the capacity and the size of packets, bytes.
     pub(super) fn rate(capacity: f64, packet: f64) -> f64 {
         (Self::RATE * capacity).max(packet * 8.0 / Self::PROBE)
     }
@@ -67,7 +67,7 @@ mod tests {
 
     /// A packet of 1200 octets each 0.1 s, where the capacity is not much more.
     #[test]
-    fn something_leaves_however_low_the_capacity() {
+    fn a_packet_may_leave_however_low_the_capacity() {
         assert!((Outage::rate(4e6, 1200.0) - 600e3).abs() < 1.0);
         assert!((Outage::rate(150e3, 1200.0) - 96e3).abs() < 1.0);
     }
