@@ -94,6 +94,28 @@ impl Default for Lateness {
     }
 }
 
+/// When a machine's timer is due, and since when that is known. Input may make a timer due at an instant that has passed, as where
+/// the rate of a pacer grows: it is late from then on only.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Deadline {
+    due: Option<Timestamp>,
+    known: Timestamp,
+}
+
+impl Deadline {
+    /// The machine says `due` after what happened at `at`.
+    pub(crate) fn set(&mut self, due: Option<Timestamp>, at: Timestamp) {
+        if due != self.due {
+            *self = Self { due, known: at };
+        }
+    }
+
+    /// From when on a timer that was due at `due` is late.
+    pub(crate) fn late_from(&self, due: Timestamp) -> Timestamp {
+        due.max(self.known)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,5 +157,20 @@ mod tests {
             let span = TimeDelta::from_nanos(nanos);
             assert!(Lateness::upper_edge(Lateness::bin(span)) >= span);
         }
+    }
+
+    /// A report at 30 ms makes a packet due that was to leave at 80: by the new rate it was due at 20. At 31 it is 1 ms late. A timer that no input
+    /// moves is late from when it was due.
+    #[test]
+    fn a_timer_is_late_from_when_it_was_known() {
+        let at = |millis| Timestamp::ZERO + TimeDelta::from_millis(millis);
+        let mut deadline = Deadline::default();
+        deadline.set(Some(at(80)), at(0));
+        assert_eq!(deadline.late_from(at(80)), at(80));
+        deadline.set(Some(at(80)), at(10));
+        deadline.set(Some(at(20)), at(30));
+        assert_eq!(deadline.late_from(at(20)), at(30));
+        deadline.set(Some(at(20)), at(40));
+        assert_eq!(deadline.late_from(at(20)), at(30));
     }
 }

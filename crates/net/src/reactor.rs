@@ -2,7 +2,7 @@
 
 use crate::clock::Clock;
 use crate::interface::Interface;
-use crate::lateness::Lateness;
+use crate::lateness::{Deadline, Lateness};
 use crate::socket::Incoming;
 use crate::train::Train;
 use crate::wait::{Notifier, Waiter};
@@ -114,6 +114,7 @@ struct Driven {
     sockets: Vec<Interface>,
     /// Local address of each socket.
     local: Vec<SocketAddr>,
+    deadline: Deadline,
     lateness: Lateness,
 }
 
@@ -140,7 +141,13 @@ impl Reactor {
     pub fn add<I: Into<Interface>>(&mut self, machine: Box<dyn Machine>, sockets: Vec<I>) -> io::Result<()> {
         let sockets: Vec<Interface> = sockets.into_iter().map(Into::into).collect();
         let local = sockets.iter().map(Interface::local_address).collect::<io::Result<_>>()?;
-        self.machines.push(Driven { machine, sockets, local, lateness: Lateness::new() });
+        self.machines.push(Driven {
+            machine,
+            sockets,
+            local,
+            deadline: Deadline::default(),
+            lateness: Lateness::new(),
+        });
         Ok(())
     }
 
@@ -199,9 +206,10 @@ impl Driven {
     fn run_timers(&mut self, clock: &Clock, scratch: &mut Scratch, tap: Tap<'_>) {
         let now = clock.now();
         if let Some(due) = self.machine.poll_timeout().filter(|&due| due <= now) {
-            self.lateness.note(due, now);
+            self.lateness.note(self.deadline.late_from(due), now);
             self.machine.handle_timeout(now);
             self.write(clock, scratch, tap);
+            self.deadline.set(self.machine.poll_timeout(), Timestamp::ZERO);
         }
     }
 
@@ -214,6 +222,7 @@ impl Driven {
         scratch: &mut Scratch,
         tap: Tap<'_>,
     ) {
+        let began = clock.now();
         let mut has_input = is_woken;
         let there = self.sockets.iter_mut().enumerate().filter(|(_, socket)| !socket.is_closed());
         for ((index, socket), is_ready) in there.zip(ready) {
@@ -239,6 +248,7 @@ impl Driven {
         }
         if has_input {
             self.write(clock, scratch, tap);
+            self.deadline.set(self.machine.poll_timeout(), began);
         }
     }
 
