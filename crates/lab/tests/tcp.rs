@@ -240,9 +240,10 @@ initial_window = 2
     assert!(flow.packets.repaired.expect("counted") > 0, "{:?}", flow.packets);
 }
 
-/// A CUBIC keeps its queue alike for seconds: who takes that for a longer path sends next to nothing beside it, for ever.
+/// A CUBIC keeps its queue alike for seconds, and a BBR a few packets of it, which may be no more than is wanted at the least rate: who
+/// takes the one for a longer path or the other for flows of its own kind sends next to nothing beside it, for ever.
 #[test]
-fn a_queue_that_a_cubic_keeps_is_no_longer_path() {
+fn a_queue_that_a_tcp_keeps_leaves_room() {
     const LINK: &str = r#"
 schema = 1
 name = "lan"
@@ -276,9 +277,19 @@ to = "b"
 min_rto = "200 ms"
 delayed_ack = true
 "#;
-    for start in ["1.3 s", "2 s", "3.1 s", "5 s"] {
-        let summary = summary_of(LINK, &[&format!("flow.tcp.start={start}")]);
+    let cubic = ["1.3 s", "2 s", "3.1 s", "5 s"].map(|start| ("cubic", "0 ms", "100 ms", start));
+    let short = [
+        ("bbr", "0.05 ms", "100 ms", "0 s"),
+        ("bbr", "0.05 ms", "40 ms", "0 s"),
+        ("sack", "0.05 ms", "40 ms", "0.4 s"),
+    ];
+    for (algorithm, delay, queue, start) in cubic.into_iter().chain(short) {
+        let set =
+            [("flow.tcp.algorithm", algorithm), ("flow.tcp.start", start), ("link.bottleneck.delay", delay)];
+        let set = set.map(|(key, value)| format!("{key}={value}"));
+        let queue = format!("link.bottleneck.queue.time={queue}");
+        let summary = summary_of(LINK, &[&set[0], &set[1], &set[2], &queue]);
         let media = summary.flows[0].received_bps.expect("it was measured") / 1e6;
-        assert!(media > 0.8, "from {start}: {media} Mbit/s of 4");
+        assert!(media > 0.75, "{algorithm}, {queue}, from {start}: {media} Mbit/s of 4");
     }
 }

@@ -20,6 +20,8 @@ pub(super) struct Observed {
     pub(super) jitter: f64,
     /// Packets that others overtook, of those of late.
     pub(super) reordered: f64,
+    /// The rate is the least that it may be.
+    pub(super) is_least: bool,
 }
 
 /// Keeps a window while others are in the queue, and tests whether they left.
@@ -174,7 +176,7 @@ impl Competing {
 
     /// Grows the window and tests whether the others left. Gives the reason to leave, if there is one.
     pub(super) fn update(&mut self, seen: &Observed, packet: f64) -> Option<&'static str> {
-        self.others.interleaving.compute(seen.t, packet);
+        self.others.look(seen.t, packet);
         self.longest_queue = (self.longest_queue * 0.9995).max(seen.queue);
         if matches!(self.drain, Drain::None) {
             self.grow(seen, packet);
@@ -236,7 +238,10 @@ impl Competing {
                     let fall = (queue - seen.queue) / (t - from).max(1e-3);
                     let follows = is_empty || fall > 0.6 * (1.0 - Self::DRAIN) * share;
                     self.drained = if follows { self.drained + 1 } else { 0 };
-                    self.still = !is_empty && range.1 - range.0 < Self::STILL + seen.jitter;
+                    let still = Self::STILL + seen.jitter;
+                    // A window of others hardly shows how little we send less of the little that is ours.
+                    let would_move = queue * (1.0 - Self::DRAIN) * share > 2.0 * still;
+                    self.still = !is_empty && would_move && range.1 - range.0 < still;
                     self.drain = Drain::None;
                     self.drain_due = t + if follows { 2.0 } else { 8.0 };
                 }
@@ -288,6 +293,7 @@ impl Observed {
             arrival_rate: 3e6,
             jitter: 0.001,
             reordered: 0.0,
+            is_least: false,
         }
     }
 }

@@ -298,6 +298,7 @@ impl Seaway {
             arrival_rate: self.arrived.rate(t, 0.5),
             jitter: self.jitter.get(),
             reordered: self.delay.reordered(),
+            is_least: self.capacity < 1.05 * self.least_rate(),
         }
     }
 

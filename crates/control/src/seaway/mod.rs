@@ -408,7 +408,7 @@ impl RateController for Seaway {
         let in_flight = self.history.in_flight();
         let may_leave_anyway = in_flight <= 0.0 || self.outage.is_on;
         let least = if may_leave_anyway { self.config.packet } else { 0.0 };
-        let window = (self.window() - in_flight).max(least);
+        let window = (self.window(t) - in_flight).max(least);
         Allowance {
             credit: TimeDelta::from_micros(500),
             window: Some(DataSize::from_bytes(window as u64)),
@@ -427,6 +427,7 @@ impl RateController for Seaway {
 
     fn target(&self) -> Target {
         let capacity = if self.is_competing() { self.competing_rate() } else { self.capacity };
+        let capacity = capacity.max(self.least_of_tests(self.latest()));
         let surplus = if self.is_starting() { 1.0 } else { 1.04 };
         let drain = (self.leftover * 8.0 / 0.2).min(0.5 * capacity);
         let rate = Bitrate::from_bps_f64(surplus * capacity - drain);

@@ -18,6 +18,8 @@ pub(super) struct Interleaving {
     between: usize,
     /// The rate at which our groups are served, bit/s.
     pub(super) service_rate: f64,
+    /// The same by the mean gap, which the grain of clocks does not change, where packets are served one by one at one rate.
+    steady_rate: Option<f64>,
 }
 
 impl Interleaving {
@@ -32,6 +34,13 @@ impl Interleaving {
     const LEAST_SHARE: f64 = 0.2;
     /// Gaps that differ by less are equal.
     const TIE: f64 = 0.05;
+    /// Where packets are served one by one at one rate, the upper quartile of their gaps is no more than so many times the mean, but for
+    /// the grain of clocks, s. Faster services hide in it, bit/s.
+    const STEADY: f64 = 1.3;
+    const GRAIN: f64 = 0.001;
+    const FASTEST: f64 = 50e6;
+    /// Who is alone in the queue of a steady service has all of it.
+    const ALL: f64 = 0.7;
 
     const fn new() -> Self {
         Self {
@@ -42,6 +51,7 @@ impl Interleaving {
             inside: 0,
             between: 0,
             service_rate: 0.0,
+            steady_rate: None,
         }
     }
 
@@ -64,7 +74,7 @@ impl Interleaving {
             |inside: bool| self.gaps.iter().filter(move |gap| gap.2 == inside).map(|gap| f64::from(gap.1));
         (self.inside, self.between) = (gaps(true).count(), gaps(false).count());
         if self.inside < Self::FEWEST || self.between < Self::FEWEST {
-            (self.auc, self.deviation) = (0.5, 1.0);
+            (self.auc, self.deviation, self.steady_rate) = (0.5, 1.0, None);
             return;
         }
         let wins: f64 =
@@ -72,8 +82,12 @@ impl Interleaving {
         let (a, b) = (self.inside as f64, self.between as f64);
         self.auc = wins / (a * b);
         self.deviation = ((a + b + 1.0) / (12.0 * a * b)).sqrt();
-        let quartile = lower_quartile(gaps(true));
-        self.service_rate = packet * 8.0 / quartile.max(packet * 8.0 / 1e9).max(1e-5);
+        let (lower, upper) = quartiles(gaps(true));
+        self.service_rate = packet * 8.0 / lower.max(packet * 8.0 / 1e9).max(1e-5);
+        let mean = gaps(true).sum::<f64>() / a;
+        let rate = packet * 8.0 / mean.max(1e-5);
+        let is_steady = rate < Self::FASTEST && upper < Self::STEADY * mean + Self::GRAIN;
+        self.steady_rate = is_steady.then_some(rate);
     }
 
     fn forget_before(&mut self, t: f64) {
@@ -92,8 +106,15 @@ impl Interleaving {
         arrival_rate > Self::LEAST_SHARE * self.service_rate
     }
 
+    /// Who sends all that its window holds at once, as the kernel's BBR on a short path, comes between few of our packets, but takes its
+    /// part of the service.
     pub(super) fn finds_none(&self, arrival_rate: f64) -> bool {
-        self.auc < 0.62 && self.inside >= 16 && self.between >= 16 && self.is_conclusive(arrival_rate)
+        let is_all = self.steady_rate.is_none_or(|service| arrival_rate > Self::ALL * service);
+        self.auc < 0.62
+            && self.inside >= 16
+            && self.between >= 16
+            && self.is_conclusive(arrival_rate)
+            && is_all
     }
 }
 
@@ -106,14 +127,17 @@ fn shorter(inside: f64, other: f64) -> f64 {
     }
 }
 
-fn lower_quartile(gaps: impl Iterator<Item = f64>) -> f64 {
+/// The lower and the upper one of one gap at least.
+fn quartiles(gaps: impl Iterator<Item = f64>) -> (f64, f64) {
     let mut values = [f64::INFINITY; Interleaving::GAPS];
     let mut count = 0;
     for (slot, gap) in values.iter_mut().zip(gaps) {
         *slot = gap;
         count += 1;
     }
-    *values[..count].select_nth_unstable_by(count / 4, f64::total_cmp).1
+    let values = &mut values[..count];
+    let lower = *values.select_nth_unstable_by(count / 4, f64::total_cmp).1;
+    (lower, *values.select_nth_unstable_by(count * 3 / 4, f64::total_cmp).1)
 }
 
 /// What speaks for others in the queue while it is ours as far as we know.
@@ -127,9 +151,15 @@ pub(super) struct Others {
     /// Since when the queue is above what a flow of our kind may want, begun again where it fell to half of its highest, and its
     /// highest since.
     standing: Option<(f64, f64)>,
+    /// When it last was.
+    stood: f64,
     /// For how long gaps and a high queue spoke for others, s, with forgetting, and when they were last looked at.
     evidence: f64,
     looked: f64,
+    /// For how long others have left us next to nothing, s, less for how long they have not.
+    starved: f64,
+    /// When the last doubt began.
+    doubted: f64,
 }
 
 impl Others {
@@ -150,9 +180,24 @@ impl Others {
     const HIGH: f64 = 1.4;
     const HIGHER: f64 = 1.6;
     const HIGHEST: f64 = 2.2;
+    /// It is a new one after so long, s.
+    const NEW: f64 = 2.0;
     /// Evidence that proves others, s, and the time in which it is forgotten, s.
     const PROOF: f64 = 3.0;
     const MEMORY: f64 = 40.0;
+    /// BBR keeps a few packets in the queue on a short path, which is no more than a flow of our kind wants at a low rate. It takes more
+    /// than such flows would where we have less than this share of the service in a queue of more than so many times what we want, or
+    /// of the second where we send the least that we may, for so long, s.
+    const STARVED: f64 = 0.08;
+    const ABOVE: f64 = 1.1;
+    const ABOVE_AT_LEAST: f64 = 0.7;
+    const STARVED_FOR: f64 = 5.0;
+    /// While it is in doubt whose queue it is, so many packets a second leave: fewer would not show it. That is no more than this share
+    /// of the service, for so long and each so often, s.
+    const PACKETS: f64 = 36.0;
+    const SHARE: f64 = 0.25;
+    const DOUBT: f64 = 2.0;
+    const BETWEEN_DOUBTS: f64 = 8.0;
 
     pub(super) const fn new() -> Self {
         Self {
@@ -160,14 +205,24 @@ impl Others {
             waits_since: None,
             seen: f64::NEG_INFINITY,
             standing: None,
+            stood: f64::NEG_INFINITY,
             evidence: 0.0,
             looked: f64::INFINITY,
+            starved: 0.0,
+            doubted: f64::NEG_INFINITY,
         }
     }
 
     /// The queue stands for long enough that groups are sent to find out whose it is.
     pub(super) fn are_suspected(&self, t: f64) -> bool {
         self.waits_since.is_some_and(|since| t - since > Self::SUSPICIOUS)
+    }
+
+    /// So much is sent at least, bit/s, while a queue too high for flows of our kind may be that of others.
+    pub(super) fn doubt_rate(&self, t: f64, packet: f64) -> Option<f64> {
+        let rate = Self::PACKETS * packet * 8.0;
+        let is_in_doubt = self.are_suspected(t) && t - self.doubted < Self::DOUBT;
+        is_in_doubt.then(|| rate.min(Self::SHARE * self.interleaving.service_rate))
     }
 
     /// Foreign packets were seen in the queue, of flows that may yield as we do. Delay changes by each of them, which is no jitter.
@@ -185,7 +240,17 @@ impl Others {
 
     /// The queue is a new one. Others of the old one may come back: that is remembered.
     pub(super) fn forget_queue(&mut self) {
-        (self.waits_since, self.standing) = (None, None);
+        (self.waits_since, self.standing, self.starved) = (None, None, 0.0);
+    }
+
+    /// Gives whether foreign packets come between ours.
+    pub(super) fn look(&mut self, t: f64, packet: f64) -> bool {
+        self.interleaving.compute(t, packet);
+        let finds_others = self.interleaving.finds_others();
+        if finds_others {
+            self.seen = t;
+        }
+        finds_others
     }
 
     /// Others keep the queue higher than flows of our kind would.
@@ -203,13 +268,18 @@ impl Others {
         } else {
             self.waits_since = None;
         }
-        self.interleaving.compute(seen.t, packet);
-        let finds_others = self.interleaving.finds_others();
-        if finds_others {
-            self.seen = seen.t;
-        }
+        let finds_others = self.look(seen.t, packet);
         let times = seen.queue / seen.target_queue.max(1e-6);
-        if seen.queue <= Self::threshold(seen, Self::JITTERS) || times <= Self::HIGH {
+        if self.are_suspected(seen.t) && times > Self::HIGH && seen.t - self.doubted > Self::BETWEEN_DOUBTS {
+            self.doubted = seen.t;
+        }
+        if finds_others && self.starves(seen, times, passed) {
+            return true;
+        }
+        // Bursts of others are no jitter.
+        let is_explained = finds_others && self.interleaving.steady_rate.is_some();
+        let jitters = if is_explained { Self::FEW_JITTERS } else { Self::JITTERS };
+        if seen.queue <= Self::threshold(seen, jitters) || times <= Self::HIGH {
             self.standing = None;
             return false;
         }
@@ -220,6 +290,15 @@ impl Others {
         finds_others && (is_long || self.evidence > Self::PROOF)
     }
 
+    fn starves(&mut self, seen: &Observed, times: f64, passed: f64) -> bool {
+        let service = self.interleaving.steady_rate.unwrap_or(0.0);
+        let above = if seen.is_least { Self::ABOVE_AT_LEAST } else { Self::ABOVE };
+        let is_starved = times > above && seen.arrival_rate < Self::STARVED * service;
+        let passed = if is_starved { passed } else { -passed };
+        self.starved = (self.starved + passed).clamp(0.0, Self::STARVED_FOR);
+        self.starved >= Self::STARVED_FOR
+    }
+
     /// The least queue that is no jitter, taken for so many times what is measured of it.
     fn threshold(seen: &Observed, jitters: f64) -> f64 {
         Self::THRESHOLD + (jitters * seen.jitter).min(Self::MOST_JITTER)
@@ -227,7 +306,8 @@ impl Others {
 
     /// The queue has stood for some round trips. A cell's swings fall to half.
     fn stands(&mut self, seen: &Observed) -> bool {
-        if self.standing.is_none() && !self.were_seen(seen.t) {
+        let is_new = seen.t - std::mem::replace(&mut self.stood, seen.t) > Self::NEW;
+        if is_new && !self.were_seen(seen.t) {
             // Our own queue has no foreign packets, and its gaps would outweigh those that come now.
             self.interleaving.forget_before(seen.t);
         }
@@ -279,6 +359,46 @@ mod tests {
             let seen = Observed { t, queue: times * 0.020, target_queue: 0.020, ..Observed::example() };
             others.are_found(&seen, 1200.0)
         })
+    }
+
+    /// BBR's few packets stand 1.25 times as high as we want and leave us a twentieth; flows of our kind would stand at once.
+    #[test]
+    fn who_leaves_next_to_nothing_is_found() {
+        let found_after = |times: f64, rate: f64| {
+            let mut others = Others::new();
+            let mut steps = (0..2000).map(|step| f64::from(step) * 0.02);
+            steps.find(|&t| {
+                for index in 0..4 {
+                    let spacing = if index % 2 == 0 { 0.0024 } else { 0.0072 };
+                    let grouped = index % 2 == 0;
+                    let pair = Pair { spacing, gap: 0.0, step: 0.0, wait: 0.05, grouped };
+                    others.interleaving.on_pair(t, &pair, 0.0);
+                }
+                let (queue, arrival_rate) = (times * 0.020, rate);
+                let seen = Observed { t, queue, target_queue: 0.020, arrival_rate, ..Observed::example() };
+                others.are_found(&seen, 1200.0)
+            })
+        };
+        let starved = found_after(1.25, 200e3);
+        assert!(starved.is_some_and(|t| (5.0..7.0).contains(&t)), "{starved:?}");
+        assert_eq!((found_after(1.25, 600e3), found_after(1.0, 200e3)), (None, None));
+    }
+
+    /// A twelfth of a second apart packets show nothing: 36 leave in each of two seconds, and then as many as before for six.
+    #[test]
+    fn a_doubt_is_short() {
+        let mut others = Others::new();
+        others.are_served_at(0.0, 4e6);
+        let mut in_doubt = 0;
+        for step in 0..1000 {
+            let t = f64::from(step) * 0.02;
+            let seen = Observed { t, queue: 0.040, target_queue: 0.020, ..Observed::example() };
+            others.are_found(&seen, 1200.0);
+            let rate = others.doubt_rate(t, 1200.0);
+            assert!(rate.is_none_or(|rate| rate == 36.0 * 9600.0));
+            in_doubt += u32::from(rate.is_some());
+        }
+        assert!((290..=310).contains(&in_doubt), "three times two seconds of twenty: {in_doubt}");
     }
 
     /// A high queue of others is found within two seconds, one of moderate height later, and one that flows of our kind

@@ -57,10 +57,21 @@ impl Seaway {
         if t < self.dip_until || self.loss_test.is_running() {
             pace = pace.min(TEST_RATE * self.capacity);
         }
+        pace = pace.max(self.least_of_tests(t));
         if self.outage.is_on {
             pace = pace.min(Outage::rate(self.capacity, self.config.packet) * (1.0 - 0.7 * cell));
         }
         pace
+    }
+
+    fn doubt_rate(&self, t: f64) -> Option<f64> {
+        let is_ours = matches!(self.mode, Mode::Delay) && self.volatility.degree() == 0.0;
+        is_ours.then(|| self.competing.others.doubt_rate(t, self.config.packet)).flatten()
+    }
+
+    /// So much is sent at least to find out whose the queue is, bit/s; 0 where that is known.
+    pub(super) fn least_of_tests(&self, t: f64) -> f64 {
+        self.doubt_rate(t).unwrap_or(0.0).max(self.route.probe_rate().unwrap_or(0.0))
     }
 
     pub(super) fn competing_rate(&self) -> f64 {
@@ -68,7 +79,7 @@ impl Seaway {
     }
 
     /// What may be in flight, bytes.
-    pub(super) fn window(&self) -> f64 {
+    pub(super) fn window(&self, t: f64) -> f64 {
         let rate = self.capacity / 8.0;
         let (least, cell) = (self.round_trip.least, self.volatility.degree());
         let window = match &self.mode {
@@ -79,6 +90,8 @@ impl Seaway {
                 let queue = (2.0 - cell) * self.target_queue();
                 let reports = (2.5 - 1.5 * cell) * self.interval;
                 let window = rate * (least + reports + 0.030 * (1.0 - cell) + queue + jitter);
+                let least = self.least_of_tests(t) / 8.0 * (self.round_trip.smoothed + reports);
+                let window = window.max(least);
                 if self.is_starting() { 2.0 * window } else { window }
             }
         };

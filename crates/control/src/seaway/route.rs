@@ -70,6 +70,17 @@ struct Longer {
     rate: f64,
     relief: f64,
     served: Served,
+    probe: Option<Probe>,
+}
+
+/// The delay stayed while next to nothing was sent. So does the queue of others who keep a constant window, as BBR does on a short path;
+/// but that grows once more is sent.
+#[derive(Debug, Clone, Copy)]
+struct Probe {
+    began: f64,
+    /// What has been sent more since than at the rate of the last block before, bits.
+    extra: f64,
+    rate: f64,
 }
 
 /// Packets that left back to back behind another.
@@ -140,6 +151,9 @@ impl RouteTest {
     const FEWEST_SERVED: u32 = 6;
     const SERVED: f64 = 0.75;
     const IN_TIME: u32 = 3;
+    /// A probe sends at this share of the capacity where less was sent, and ends after so long, s, where the application gives less.
+    const PROBE: f64 = 0.5;
+    const LONGEST_PROBE: f64 = 1.0;
     /// What many gaps are wrong by in all, s: reports have arrivals by the millisecond (RFC 8888).
     const GRAIN: f64 = 0.002;
 
@@ -189,6 +203,11 @@ impl RouteTest {
         self.longer.is_some_and(|longer| longer.blocks > 0 && longer.relief.abs() > enough)
     }
 
+    /// So much is sent at least while a probe runs, bit/s.
+    pub(super) fn probe_rate(&self) -> Option<f64> {
+        self.longer.and_then(|longer| longer.probe).map(|_| Self::PROBE * self.capacity)
+    }
+
     /// Of two packets that arrived one after the other the later one has this size, bytes.
     pub(super) fn on_pair(&mut self, pair: &Pair, size: f64) {
         if let Some(longer) = &mut self.longer
@@ -231,16 +250,21 @@ impl RouteTest {
         longer.update(seen.t, &report);
         if longer.is_another_than(step, still) || longer.has_fallen(self.capacity) {
             self.reset();
+        } else if let Some(probe) = longer.probe {
+            return longer.conclude(probe, seen, still, self.capacity);
         } else if longer.moved(still, self.capacity) {
             let rate = longer.last.rate();
             let Longer { step, served, .. } = *longer;
             *longer = Longer { step, served, ..Longer::new(seen.t, rate, Arrivals::NONE) };
         } else if longer.is_confirmed(seen, still, self.capacity) {
             let capacity = self.capacity;
-            return Some(match longer.is_restless(still) {
-                true => Found::Others { capacity },
-                false => Found::Route { longer: longer.range.0, capacity },
-            });
+            if longer.is_restless(still) {
+                return Some(Found::Others { capacity });
+            }
+            if longer.relief < 0.0 || longer.last.rate() > 0.8 * Self::PROBE * capacity {
+                return Some(Found::Route { longer: longer.range.0, capacity });
+            }
+            longer.probe = Some(Probe { began: seen.t, extra: 0.0, rate: longer.last.rate() });
         }
         None
     }
@@ -295,17 +319,21 @@ impl Longer {
             rate,
             relief: 0.0,
             served: Served::default(),
+            probe: None,
         }
     }
 
     fn update(&mut self, t: f64, report: &Arrivals) {
         self.relief += self.rate * report.passed - report.octets * 8.0;
+        if let Some(probe) = &mut self.probe {
+            probe.extra += report.octets * 8.0 - probe.rate * report.passed;
+        }
         self.block.add(report);
         if t < self.block_ends || self.block.count < RouteTest::BLOCK_PACKETS {
             return;
         }
         self.last = std::mem::replace(&mut self.block, Arrivals::NONE);
-        if self.blocks > 0 {
+        if self.blocks > 0 && self.probe.is_none() {
             self.range = (self.range.0.min(self.last.least), self.range.1.max(self.last.least));
             self.first += self.last.first;
             self.unrest += self.last.waited - f64::from(self.last.first) * self.last.least;
@@ -349,6 +377,21 @@ impl Longer {
         self.unrest > f64::from(self.first) * still
     }
 
+    /// What a probe shows: the delay grew with what is sent, or stayed as long as a queue would not.
+    fn conclude(&self, probe: Probe, seen: &Seen, still: f64, capacity: f64) -> Option<Found> {
+        let still = still.min(RouteTest::SHARE * self.range.0);
+        let passed = seen.t - probe.began;
+        let is_long = passed > seen.loop_delay + 2.0 * RouteTest::BLOCK;
+        let is_enough = probe.extra > RouteTest::RELIEF_OF_STILL * still * capacity;
+        if self.last.least > self.range.1 + still {
+            Some(Found::Others { capacity })
+        } else if is_long && is_enough || passed > RouteTest::LONGEST_PROBE {
+            Some(Found::Route { longer: self.range.0, capacity })
+        } else {
+            None
+        }
+    }
+
     fn is_confirmed(&self, seen: &Seen, still: f64, capacity: f64) -> bool {
         let span = (RouteTest::LOOPS * seen.loop_delay).max(RouteTest::LEAST_SPAN);
         let still = still.min(RouteTest::SHARE * self.range.0);
@@ -378,9 +421,12 @@ mod tests {
         sends: f64,
         /// Packets of others come between ours, s of service.
         between: f64,
+        /// From 1.1 s on another keeps so much in the queue, s of service: that lasts longer the more of the service is ours.
+        window: f64,
     }
 
-    const NOTHING: Event = Event { longer: 0.0, burst: 0.0, serves: 3e6, sends: 3e6, between: 0.0 };
+    const NOTHING: Event =
+        Event { longer: 0.0, burst: 0.0, serves: 3e6, sends: 3e6, between: 0.0, window: 0.0 };
     const SIZE: f64 = 1250.0;
 
     /// What is found within 3 s of reports each 20 ms.
@@ -390,12 +436,13 @@ mod tests {
         let mut has_happened = false;
         for id in 0..750_u32 {
             let (serves, longer) = if sent < 1.0 { (3e6, 0.0) } else { (event.serves, event.longer) };
-            let rate = if sent < 1.1 { 3e6 } else { event.sends };
+            let rate = if sent < 1.1 { 3e6 } else { event.sends.max(test.probe_rate().unwrap_or(0.0)) };
             if sent >= 1.0 && !has_happened {
                 (queue, has_happened) = (queue + event.burst, true);
             }
             let between = if sent < 1.0 { 0.0 } else { f64::from(id % 3) * event.between };
-            test.on_arrival(sent, id * 1250, false, queue + longer + between);
+            let window = if sent < 1.1 { 0.0 } else { event.window / (1.0 - rate / serves).max(0.1) };
+            test.on_arrival(sent, id * 1250, false, queue + longer + between + window);
             let spacing = SIZE * 8.0 / serves;
             test.on_pair(&Pair { gap: 0.0, spacing, step: 0.0, wait: queue, grouped: true }, SIZE);
             if sent - reported >= 0.02 {
@@ -436,6 +483,17 @@ mod tests {
     fn a_queue_that_stays_whatever_is_sent_is_kept_by_others() {
         let event = Event { longer: 0.060, sends: 1.5e6, between: 0.004, ..NOTHING };
         assert_eq!(found(event), Some(Found::Others { capacity: 3e6 }));
+    }
+
+    /// 40 ms of BBR's packets stand whatever little we send. They stand for 80 once the probe takes half of the service; a longer path
+    /// does not.
+    #[test]
+    fn a_window_of_others_lasts_longer_once_more_is_sent() {
+        let little = Event { sends: 0.2e6, ..NOTHING };
+        let others = found(Event { window: 0.040, ..little });
+        assert_eq!(others, Some(Found::Others { capacity: 3e6 }));
+        let route = found(Event { longer: 0.040, ..little });
+        assert!(matches!(route, Some(Found::Route { .. })), "{route:?}");
     }
 
     #[test]
