@@ -18,6 +18,7 @@ mod encoder;
 mod endings;
 mod estimate;
 mod export;
+mod gstreamer_receives;
 mod hostile;
 mod keyed;
 mod lane;

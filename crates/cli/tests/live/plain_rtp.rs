@@ -1,9 +1,7 @@
 //! RTP of others: what FFmpeg and GStreamer send is received.
 
-use super::process::{Live, TIMEOUT, free_port, has};
+use super::process::{Live, free_port, has};
 use super::stream::{probed, receive, send};
-use seaway_net::Clock;
-use seaway_units::TimeDelta;
 use std::path::Path;
 use std::process::Command;
 
@@ -11,8 +9,6 @@ use std::process::Command;
 pub(crate) const SENT: u64 = 150;
 /// Of a hundred pictures so many are recorded.
 const WANTED: u64 = 98;
-/// Of a hundred pictures that our sender codes so many are played while the rate is found.
-const PLAYED: u64 = 95;
 
 /// Runs a sender against `recv` with `options` until all but the last pictures were shown; gives the pictures of the
 /// recording. A sender of others is not waited for: `rtpbin` does not always end with its input.
@@ -99,35 +95,29 @@ fn gstreamer_sends_with_and_without_rtpbin() {
     ));
     let capture = ["--pcap", "packets.pcap"];
     assert_whole("rtpbin", record(folder.path(), port, &capture, sender));
-    conforms(&folder.path().join("packets.pcap"), port);
+    if has("tshark", "--version") {
+        conforms(&folder.path().join("packets.pcap"), port, [port, control], "201,202");
+    }
 }
 
-/// Our reports are compound packets with a canonical name, as tshark reads them.
-fn conforms(capture: &Path, port: u16) {
-    if !has("tshark", "--version") {
-        return;
-    }
-    let list = |filter: &str, field: &str| {
-        let mut command = Command::new("tshark");
-        command.arg("-r").arg(capture).args(["-d", &format!("udp.port=={port},rtp")]);
-        command.args([
-            "-d",
-            &format!("udp.port=={},rtcp", port + 1),
-            "-Y",
-            filter,
-            "-T",
-            "fields",
-            "-e",
-            field,
-        ]);
-        String::from_utf8(command.output().unwrap().stdout).unwrap()
-    };
-    assert_eq!(list("_ws.malformed", "frame.number"), "");
-    let from_us = format!("rtcp && (udp.srcport == {port} || udp.srcport == {})", port + 1);
-    let types = list(&from_us, "rtcp.pt");
-    assert!(types.lines().count() >= 3, "{types}");
-    assert!(types.lines().all(|types| types.starts_with("201,202")), "{types}");
-    assert!(list(&from_us, "rtcp.sdes.text").lines().all(|name| name.len() == 24));
+/// A field of the packets of a capture that a filter takes, as tshark reads RTP at `port` and RTCP at the next.
+pub(crate) fn fields(capture: &Path, port: u16, filter: &str, field: &str) -> String {
+    let mut command = Command::new("tshark");
+    command.arg("-r").arg(capture).args(["-d", &format!("udp.port=={port},rtp"), "-d"]);
+    command.args([&format!("udp.port=={},rtcp", port + 1), "-Y", filter, "-T", "fields", "-e", field]);
+    String::from_utf8(command.output().unwrap().stdout).unwrap()
+}
+
+/// Nothing is malformed, and all reports that `ports` sent are compound packets that begin with `types`, with a canonical
+/// name, as tshark reads them.
+pub(crate) fn conforms(capture: &Path, port: u16, ports: [u16; 2], types: &str) {
+    assert_eq!(fields(capture, port, "_ws.malformed", "frame.number"), "");
+    let from = format!("rtcp && (udp.srcport == {} || udp.srcport == {})", ports[0], ports[1]);
+    let sent = fields(capture, port, &from, "rtcp.pt");
+    assert!(sent.lines().count() >= 3, "{sent}");
+    assert!(sent.lines().all(|sent| sent.starts_with(types)), "{sent}");
+    let names = fields(capture, port, &from, "rtcp.sdes.text");
+    assert!(names.lines().all(|name| name.len() == 24), "{names}");
 }
 
 /// What is not understood is said, nothing is left behind, and the command fails.
@@ -147,67 +137,6 @@ fn another_format_is_refused_with_a_reason() {
     assert_eq!(status.code(), Some(1), "{notes}");
     assert!(notes.contains("nothing was received"), "{notes}");
     assert!(!folder.path().join("got.mp4").exists());
-}
-
-/// A GStreamer player of what `send --sdp` sends, with reports to `reports`; it writes the stream to a file.
-fn player(folder: &Path, port: u16, reports: u16, profile: &str, caps: &str) -> Live {
-    let control = port + 1;
-    let mut command = gstreamer(&format!(
-        "rtpbin name=bin rtp-profile={profile} udpsrc port={port} \
-         caps=application/x-rtp,media=video,clock-rate=90000,encoding-name=H264,payload=96{caps} ! bin.recv_rtp_sink_0 \
-         bin. ! rtph264depay ! h264parse ! video/x-h264,stream-format=byte-stream ! filesink location=got.h264 \
-         udpsrc port={control} caps=application/x-rtcp ! bin.recv_rtcp_sink_0 \
-         bin.send_rtcp_src_0 ! udpsink host=127.0.0.1 port={reports} sync=false async=false"
-    ));
-    command.current_dir(folder);
-    Live::start(command)
-}
-
-const TRANSPORT_WIDE: &str = ",extmap-4=(string)http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01,\
-    rtcp-fb-transport-cc=(boolean)true";
-
-/// The controller runs on transport-wide feedback, or on receiver reports where nothing else comes.
-#[test]
-fn gstreamer_plays_and_its_reports_drive_the_rate() {
-    if !has("gst-launch-1.0", "--version") || !has("ffprobe", "-version") {
-        return;
-    }
-    for (profile, caps, kind) in
-        [("avpf", TRANSPORT_WIDE, "transport-wide feedback"), ("avp", "", "receiver reports alone")]
-    {
-        let (folder, port, local) = (tempfile::tempdir().unwrap(), free_port(), free_port());
-        let player = player(folder.path(), port, local + 1, profile, caps);
-        // A player that is not there yet misses the first key frame, and two seconds until the next.
-        wait_until_bound(port);
-        let bind = format!("127.0.0.1:{local}");
-        let options = ["--control", "gcc", "--sdp", "stream.sdp", "--bind", &bind, "--stats", "json"];
-        let mut sender = send(folder.path(), port, &options);
-        sender.wait_for("a rate above the first", |line| {
-            line["target_bps"].as_f64().is_some_and(|rate| rate > 400_000.0)
-        });
-        // An event has a time and no counters.
-        let sent = sender.wait_for("eight seconds", |line| {
-            line["type"] == "sample" && line["time"].as_f64().is_some_and(|time| time > 8.0)
-        });
-        assert!(sender.prints_note(&format!("runs on {kind}")));
-        sender.finish();
-        player.interrupt();
-        player.end();
-        let frames = sent["frames_captured"].as_u64().unwrap() - sent["frames_skipped"].as_u64().unwrap();
-        let played = probed(&folder.path().join("got.h264"));
-        // The send queue drops frames where the rate falls, and the player's jitter buffer those that a busy machine holds up.
-        assert!(played * 100 >= frames * PLAYED, "{kind}: {played} of {frames}");
-    }
-}
-
-/// Waits until a process has UDP port `port`.
-fn wait_until_bound(port: u16) {
-    let (local, clock) = (format!(":{port:04X} "), Clock::start());
-    let is_bound = |table: &str| std::fs::read_to_string(table).is_ok_and(|table| table.contains(&local));
-    while !["/proc/net/udp", "/proc/net/udp6"].into_iter().any(is_bound) {
-        assert!(clock.now().as_nanos() < TIMEOUT.as_nanos() as u64, "no process takes port {port}");
-        clock.sleep_until(clock.now() + TimeDelta::from_millis(20));
-    }
 }
 
 /// A player that sends no reports is named, with what helps.

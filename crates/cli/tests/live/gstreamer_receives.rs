@@ -1,0 +1,105 @@
+//! GStreamer receives what `send` gives it: plain RTP, with reports that drive the rate.
+
+use super::plain_rtp::{conforms, fields, gstreamer};
+use super::process::{Live, TIMEOUT, free_port, has};
+use super::stream::{probed, send};
+use seaway_net::Clock;
+use seaway_units::TimeDelta;
+use serde_json::Value;
+use std::path::Path;
+
+/// Of a hundred pictures that leave so many are decoded.
+const WANTED: u64 = 98;
+const FILE: &str = "video/x-h264,stream-format=byte-stream ! filesink location=got.h264";
+
+/// A player of what `send --sdp` sends to `port`, with reports to `reports`; it writes the stream to a file.
+fn player(port: u16, reports: u16, (profile, caps): (&str, &str)) -> String {
+    let control = port + 1;
+    format!(
+        "rtpbin name=bin rtp-profile={profile} udpsrc port={port} \
+         caps=application/x-rtp,media=video,clock-rate=90000,encoding-name=H264,payload=96{caps} ! bin.recv_rtp_sink_0 \
+         bin. ! rtph264depay ! h264parse ! {FILE} \
+         udpsrc port={control} caps=application/x-rtcp ! bin.recv_rtcp_sink_0 \
+         bin.send_rtcp_src_0 ! udpsink host=127.0.0.1 port={reports} sync=false async=false"
+    )
+}
+
+/// Profile and caps of a player with transport-wide feedback, and of one with receiver reports alone.
+const TRANSPORT_WIDE: (&str, &str) = (
+    "avpf",
+    ",extmap-4=(string)http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01,\
+     rtcp-fb-transport-cc=(boolean)true",
+);
+const REPORTS: (&str, &str) = ("avp", "");
+
+fn start(folder: &Path, pipeline: &str) -> Live {
+    let mut command = gstreamer(pipeline);
+    command.current_dir(folder);
+    Live::start(command)
+}
+
+/// Waits until `player` has UDP port `port` and has read all that came there. A player that is not there yet misses the
+/// first key frame, and two seconds until the next.
+fn wait_until_read(player: &Live, port: u16) {
+    let (local, clock) = (format!(":{port:04X}"), Clock::start());
+    // Columns of the kernel's table: the local address is the second, the octets to be sent and to be read the fifth.
+    let is_read = |line: &str| {
+        let mut columns = line.split_whitespace().skip(1);
+        columns.next().is_some_and(|address| address.ends_with(&local))
+            && columns.nth(2).is_some_and(|queues| queues.ends_with(":00000000"))
+    };
+    let tables = ["udp", "udp6"].map(|table| format!("/proc/{}/net/{table}", player.id()));
+    while !tables
+        .iter()
+        .any(|table| std::fs::read_to_string(table).is_ok_and(|table| table.lines().any(is_read)))
+    {
+        assert!(clock.now().as_nanos() < TIMEOUT.as_nanos() as u64, "no process reads port {port}");
+        clock.sleep_until(clock.now() + TimeDelta::from_millis(20));
+    }
+}
+
+/// The first sample of `sender` that is not before `time`, in seconds.
+fn at(sender: &mut Live, time: f64) -> Value {
+    // An event has a time and no counters.
+    sender.wait_for("a time", |line| line["type"] == "sample" && line["time"].as_f64() >= Some(time))
+}
+
+/// Nearly all pictures that left before `sample` are in the file.
+fn assert_played(folder: &Path, name: &str, sample: &Value) {
+    let left = sample["frames_captured"].as_u64().unwrap() - sample["frames_skipped"].as_u64().unwrap();
+    let played = probed(&folder.join("got.h264"));
+    assert!(played * 100 >= left * WANTED, "{name}: {played} of {left}");
+}
+
+/// The controller runs on transport-wide feedback, or on receiver reports where nothing else comes.
+#[test]
+fn its_reports_drive_the_rate() {
+    if !has("gst-launch-1.0", "--version") || !has("ffprobe", "-version") {
+        return;
+    }
+    for (format, kind) in [(TRANSPORT_WIDE, "transport-wide feedback"), (REPORTS, "receiver reports alone")] {
+        let (folder, port, local) = (tempfile::tempdir().unwrap(), free_port(), free_port());
+        let player = start(folder.path(), &player(port, local + 1, format));
+        wait_until_read(&player, port);
+        let bind = format!("127.0.0.1:{local}");
+        let options = ["--control", "gcc", "--sdp", "stream.sdp", "--bind", &bind, "--stats", "json"];
+        let mut sender = send(folder.path(), port, &[&options[..], &["--pcap", "sent.pcap"]].concat());
+        sender.wait_for("a rate above the first", |line| {
+            line["target_bps"].as_f64().is_some_and(|rate| rate > 400_000.0)
+        });
+        let sent = at(&mut sender, 8.0);
+        assert!(sender.prints_note(&format!("runs on {kind}")));
+        sender.finish();
+        player.interrupt();
+        player.end();
+        assert_played(folder.path(), kind, &sent);
+        if has("tshark", "--version") {
+            let capture = folder.path().join("sent.pcap");
+            conforms(&capture, port, [local, local + 1], "200,202");
+            // Padding and repair have payload types of their own.
+            let pictures = format!("rtp.p_type == 96 && udp.dstport == {port}");
+            let sent = fields(&capture, port, &pictures, "rtp.seq").lines().count();
+            assert!(sent > 200, "{sent} packets of RTP");
+        }
+    }
+}
