@@ -1,8 +1,8 @@
-//! GStreamer receives what `send` gives it: plain RTP, with reports that drive the rate.
+//! GStreamer receives what `send` gives it: plain RTP with reports that drive the rate, and a transport stream.
 
 use super::plain_rtp::{conforms, fields, gstreamer};
-use super::process::{Live, TIMEOUT, free_port, has};
-use super::stream::{probed, send};
+use super::process::{Live, TIMEOUT, free_port, has, seaway};
+use super::stream::{INPUT, probed, send};
 use seaway_net::Clock;
 use seaway_units::TimeDelta;
 use serde_json::Value;
@@ -102,4 +102,28 @@ fn its_reports_drive_the_rate() {
             assert!(sent > 200, "{sent} packets of RTP");
         }
     }
+}
+
+#[test]
+fn a_transport_stream_is_played() {
+    if !has("gst-launch-1.0", "--version") || !has("ffprobe", "-version") {
+        return;
+    }
+    let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
+    let caps = "video/mpegts,systemstream=true,packetsize=188";
+    // `-e` passes the end on to the demultiplexer, which then gives its last picture.
+    let pipeline = format!("-e udpsrc port={port} caps={caps} ! tsdemux ! h264parse ! {FILE}");
+    let player = start(folder.path(), &pipeline);
+    wait_until_read(&player, port);
+    let to = format!("udp://127.0.0.1:{port}");
+    let arguments = ["send", INPUT, &to, "--duration", "6 s", "--rate", "0..2Mbit/s", "--json"];
+    let (status, output, notes) = Live::start(seaway(folder.path(), &arguments)).end();
+    assert!(status.success(), "{notes}");
+    wait_until_read(&player, port);
+    player.interrupt();
+    player.end();
+    let report: Value = serde_json::from_str(&output).unwrap();
+    let sent = report["flows"][0]["frames"]["captured"].as_u64().unwrap_or_else(|| panic!("{report}"));
+    let played = probed(&folder.path().join("got.h264"));
+    assert!(played * 100 >= sent * WANTED && played <= sent, "{played} of {sent}");
 }
