@@ -102,6 +102,7 @@ unit:
 	cargo test --locked --workspace
 
 # The Python package beside the binary, in an environment of its own under target, and the notebooks with it.
+# With an example the dependencies have the features that they have in tests; without one, most crates are built a second time.
 PYTHON_TOOLS := pytest numpy pandas pyarrow gymnasium matplotlib tqdm nbclient nbformat ipykernel polars duckdb grafana-foundation-sdk
 VENV := target/venv
 python:
@@ -109,7 +110,7 @@ python:
 	@if python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 		&& { test -x $(VENV)/bin/python || python3 -m venv $(VENV); } \
 		&& $(VENV)/bin/python -m pip install --quiet $(PYTHON_TOOLS); then \
-		cargo build --locked --workspace && cp target/debug/libseaway_native.so python/seaway/_native.abi3.so \
+		cargo build --locked --workspace --lib --bins --example playground && cp target/debug/libseaway_native.so python/seaway/_native.abi3.so \
 		&& (cd python && PYTHONPATH=. ../$(VENV)/bin/python -m pytest -q) \
 		&& PYTHONPATH=python PYTHONWARNINGS=ignore $(VENV)/bin/python python/notebooks/run.py target/notebooks; \
 	else echo "python: SKIPPED, no Python 3.11 with venv, or $(PYTHON_TOOLS) could not be installed"; fi
