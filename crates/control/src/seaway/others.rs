@@ -156,7 +156,7 @@ pub(super) struct Others {
     /// For how long gaps and a high queue spoke for others, s, with forgetting, and when they were last looked at.
     evidence: f64,
     looked: f64,
-    /// For how long others have left us next to nothing, s, less for how long they have not.
+    /// While foreign packets are found: for how long others have left us next to nothing, s, less for how long they have not.
     starved: f64,
     /// When the last doubt began.
     doubted: f64,

@@ -205,7 +205,7 @@ impl RouteTest {
 
     /// So much is sent at least while a probe runs, bit/s.
     pub(super) fn probe_rate(&self) -> Option<f64> {
-        self.longer.and_then(|longer| longer.probe).map(|_| Self::PROBE * self.capacity)
+        self.longer.as_ref().and_then(|longer| longer.probe).map(|_| Self::PROBE * self.capacity)
     }
 
     /// Of two packets that arrived one after the other the later one has this size, bytes.
