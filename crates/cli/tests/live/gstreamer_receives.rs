@@ -1,5 +1,6 @@
 //! GStreamer receives what `send` gives it: plain RTP with reports that drive the rate, and a transport stream.
 
+use super::namespaces::{Hosts, RATE, within};
 use super::plain_rtp::{conforms, fields, gstreamer};
 use super::process::{Live, TIMEOUT, free_port, has, seaway};
 use super::stream::{INPUT, probed, send};
@@ -7,20 +8,22 @@ use seaway_net::Clock;
 use seaway_units::TimeDelta;
 use serde_json::Value;
 use std::path::Path;
+use std::process::Command;
+use tempfile::TempDir;
 
 /// Of a hundred pictures that leave so many are decoded.
 const WANTED: u64 = 98;
 const FILE: &str = "video/x-h264,stream-format=byte-stream ! filesink location=got.h264";
 
-/// A player of what `send --sdp` sends to `port`, with reports to `reports`; it writes the stream to a file.
-fn player(port: u16, reports: u16, (profile, caps): (&str, &str)) -> String {
+/// A player of what `send --sdp` sends to `port`, with reports to port `reports` of `host`; it writes the stream to a file.
+fn player(port: u16, (host, reports): (&str, u16), (profile, caps): (&str, &str)) -> String {
     let control = port + 1;
     format!(
         "rtpbin name=bin rtp-profile={profile} udpsrc port={port} \
          caps=application/x-rtp,media=video,clock-rate=90000,encoding-name=H264,payload=96{caps} ! bin.recv_rtp_sink_0 \
          bin. ! rtph264depay ! h264parse ! {FILE} \
          udpsrc port={control} caps=application/x-rtcp ! bin.recv_rtcp_sink_0 \
-         bin.send_rtcp_src_0 ! udpsink host=127.0.0.1 port={reports} sync=false async=false"
+         bin.send_rtcp_src_0 ! udpsink host={host} port={reports} sync=false async=false"
     )
 }
 
@@ -79,7 +82,7 @@ fn its_reports_drive_the_rate() {
     }
     for (format, kind) in [(TRANSPORT_WIDE, "transport-wide feedback"), (REPORTS, "receiver reports alone")] {
         let (folder, port, local) = (tempfile::tempdir().unwrap(), free_port(), free_port());
-        let player = start(folder.path(), &player(port, local + 1, format));
+        let player = start(folder.path(), &player(port, ("127.0.0.1", local + 1), format));
         wait_until_read(&player, port);
         let bind = format!("127.0.0.1:{local}");
         let options = ["--control", "gcc", "--sdp", "stream.sdp", "--bind", &bind, "--stats", "json"];
@@ -101,6 +104,68 @@ fn its_reports_drive_the_rate() {
             let sent = fields(&capture, port, &pictures, "rtp.seq").lines().count();
             assert!(sent > 200, "{sent} packets of RTP");
         }
+    }
+}
+
+/// A sender and a player on two hosts with a link of 2 Mbit/s between them.
+struct Linked {
+    hosts: Hosts,
+    folder: TempDir,
+    sender: Live,
+    player: Live,
+}
+
+impl Linked {
+    fn start(control: &str, format: (&str, &str)) -> Option<Self> {
+        const PORT: u16 = 5004;
+        let (hosts, folder) = (Hosts::new()?, tempfile::tempdir().unwrap());
+        let on = |host: &str, command: Command| {
+            let arguments: Vec<&str> =
+                command.get_args().map(|argument| argument.to_str().unwrap()).collect();
+            let program = command.get_program().to_str().unwrap();
+            Live::start(within(host, program, folder.path(), &arguments))
+        };
+        let player = on(&hosts.far, gstreamer(&player(PORT, ("10.97.0.1", PORT + 1), format)));
+        wait_until_read(&player, PORT);
+        let to = format!("rtp://10.97.0.2:{PORT}");
+        let arguments = ["send", "test:1280x720@15", &to, "--sdp", "stream.sdp", "--stats", "json"];
+        let bind = format!("10.97.0.1:{PORT}");
+        let more = ["--control", control, "--bind", &bind, "--insecure", "--rate", "150kbit/s..6Mbit/s"];
+        let sender = on(&hosts.near, seaway(folder.path(), &[&arguments[..], &more].concat()));
+        Some(Self { hosts, folder, sender, player })
+    }
+
+    /// Octets that came to the player's host by the link.
+    fn received(&self) -> u64 {
+        let file = ["/sys/class/net/lane/statistics/rx_bytes"];
+        let output = within(&self.hosts.far, "cat", self.folder.path(), &file).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().trim().parse().unwrap()
+    }
+}
+
+/// All begin far below the rate of the link, at the same time, each on a link of its own. Their pictures could fill it.
+#[test]
+fn its_reports_find_the_rate_of_a_link() {
+    if !has("gst-launch-1.0", "--version") {
+        return;
+    }
+    let cases = [("seaway", TRANSPORT_WIDE, 0.7), ("seaway", REPORTS, 0.4), ("gcc", REPORTS, 0.4)];
+    let links: Option<Vec<Linked>> =
+        cases.iter().map(|(control, format, _)| Linked::start(control, *format)).collect();
+    let Some(mut links) = links else { return };
+    let mut octets_at = |time| {
+        let time = at(&mut links[0].sender, time)["time"].as_f64().unwrap();
+        (time, links.iter().map(Linked::received).collect::<Vec<_>>())
+    };
+    let ((from, before), (to, after)) = (octets_at(30.0), octets_at(45.0));
+    for ((control, format, least), (before, after)) in cases.iter().zip(before.iter().zip(&after)) {
+        let used = (after - before) as f64 * 8.0 / (to - from) / RATE;
+        assert!((*least..=1.05).contains(&used), "{control} with {format:?}: {used:.3} of the link");
+    }
+    for link in links {
+        link.sender.finish();
+        link.player.interrupt();
+        link.player.end();
     }
 }
 

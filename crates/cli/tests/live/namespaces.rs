@@ -8,22 +8,22 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Rate of the link, both ways.
-const RATE: f64 = 2e6;
+/// Rate of the link, both ways, in bit/s.
+pub(crate) const RATE: f64 = 2e6;
 const PORT: u16 = 5004;
 /// Last numbers of the hosts' addresses.
 const NEAR: u8 = 1;
 const FAR: u8 = 2;
 
-/// The namespaces; gone with the test.
-struct Hosts {
-    near: String,
-    far: String,
+/// The namespaces; gone with the test. The address of the near one is 10.97.0.1, that of the far one 10.97.0.2.
+pub(crate) struct Hosts {
+    pub(crate) near: String,
+    pub(crate) far: String,
 }
 
 impl Hosts {
     /// Makes them, or says why the test is skipped.
-    fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         if !has("ip", "-V") || !has("tc", "-V") {
             return None;

@@ -146,7 +146,7 @@ impl BandwidthEstimator {
             self.controller.on_signal(now, LocalSignal::FeedbackInterval(interval));
         }
         for &PacketResult { id, arrival } in results {
-            let Some((_, subflow)) = self.feedback.sent(id) else { continue };
+            let Some((_, SentPacket { subflow, .. })) = self.feedback.sent(id) else { continue };
             match arrival {
                 Some(PacketArrival { at, ecn }) => {
                     self.feedback.on_received(now, Some(id), at, ecn);

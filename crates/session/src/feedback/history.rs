@@ -330,9 +330,9 @@ impl SendHistory {
         self.get(id).map(|record| record.fields).unwrap_or_default()
     }
 
-    /// The connection a packet left by.
-    pub(super) fn subflow_of(&self, id: PacketId) -> Option<Subflow> {
-        self.get(id).map(|record| record.packet.subflow)
+    /// When a packet left, and what it was.
+    pub(super) fn sent(&self, id: PacketId) -> Option<(Timestamp, SentPacket)> {
+        self.get(id).map(|record| (record.sent, record.packet))
     }
 
     /// The peer reports that a packet arrived. What is new goes to `reports`.

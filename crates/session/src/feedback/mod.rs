@@ -169,9 +169,9 @@ impl FeedbackAdapter {
         self.history.next_sequence(subflow)
     }
 
-    /// When a packet left, and by which subflow; `None` where it is forgotten.
-    pub(crate) fn sent(&self, id: PacketId) -> Option<(Timestamp, Subflow)> {
-        Some((self.history.sent_at(id)?, self.history.subflow_of(id)?))
+    /// When a packet left, and what it was; `None` where it is forgotten.
+    pub(crate) fn sent(&self, id: PacketId) -> Option<(Timestamp, SentPacket)> {
+        self.history.sent(id)
     }
 
     /// The packet with this sequence number of its subflow.

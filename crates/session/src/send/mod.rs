@@ -9,6 +9,7 @@ mod queue;
 mod receiver_reports;
 mod reception;
 mod repair;
+mod reported_path;
 mod reports;
 mod retransmission;
 mod rtcp;

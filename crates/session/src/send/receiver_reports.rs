@@ -1,10 +1,12 @@
 //! Receiver reports as the only feedback: docs/models/feedback-formats.md, section "Receiver reports alone".
 
 use super::Sender;
+use super::reported_path::{Interval, ReportedPath};
 use crate::event::{FeedbackKind, SenderEvent};
 use crate::source_id::SourceId;
-use seaway_control::{LocalSignal, PacketId, Subflow};
-use seaway_units::{Ecn, RemoteTimestamp, TimeDelta, Timestamp};
+use crate::statistics::Count;
+use seaway_control::{LocalSignal, PacketId};
+use seaway_units::{Bitrate, DataSize, Ecn, RemoteTimestamp, TimeDelta, Timestamp};
 use seaway_wire::rtcp::ReportBlock;
 use std::collections::BTreeMap;
 
@@ -12,30 +14,31 @@ use std::collections::BTreeMap;
 const LONGEST: u32 = 1 << 14;
 /// A longer round trip is a forgery or a clock that jumped.
 const LONGEST_RTT: TimeDelta = TimeDelta::from_secs(10);
-/// A packet is not taken for arrived sooner than this after it left: rule 4.
+/// A packet is not taken for arrived sooner than this after it left: rule 6.
 const SOONEST: TimeDelta = TimeDelta::from_millis(50);
-/// Packets that may be taken for arrived after any report: rule 5.
-const LEAST_CREDIT: u32 = 32;
+/// Reports count together until they are about so long.
+const SHORTEST: TimeDelta = TimeDelta::from_secs(1);
+/// A report interval may be so many times as long as another (RFC 3550 section 6.2) ...
+const RANDOMISATION: i64 = 3;
+/// ... but, with 5 s and their randomisation, is no longer than this, a round trip included.
+const LONGEST_INTERVAL: TimeDelta = TimeDelta::from_millis(7500);
 
-/// The totals of receiver reports so far.
-#[derive(Debug, Default)]
+/// Receiver reports so far, and the path as they have it.
+#[derive(Debug)]
 pub(super) struct ReceiverReports {
     /// The most exact kind of feedback so far.
     kind: Option<FeedbackKind>,
     /// The last block of each source of the session.
     blocks: BTreeMap<SourceId, Reported>,
-    rtt: Option<TimeDelta>,
+    path: ReportedPath,
     /// The next packet whose fate is to be inferred.
     next: PacketId,
-    /// Packets that may be taken for arrived before the next report.
-    credit: u32,
-    /// Reported losses that no packet was charged with yet, and the packets from one to the next.
-    owed: u32,
-    spacing: u32,
-    /// Packets since the last that was charged.
-    since_lost: u32,
-    /// The latest arrival.
-    arrived: u64,
+    /// What the blocks since `since` count, and the newest packet that they report.
+    span: Span,
+    newest: PacketId,
+    since: Since,
+    /// Reports are overdue from then on.
+    overdue: Timestamp,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -45,10 +48,20 @@ struct Reported {
 }
 
 /// The packets that a block reports for the first time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Span {
     packets: u32,
     lost: u32,
+}
+
+/// Where an interval of reports begins.
+#[derive(Debug, Clone, Copy, Default)]
+struct Since {
+    at: Timestamp,
+    /// The newest packet that was reported.
+    newest: PacketId,
+    /// All that had left.
+    sent: Count,
 }
 
 impl Span {
@@ -65,21 +78,24 @@ impl Span {
 }
 
 impl ReceiverReports {
-    fn on_span(&mut self, span: Span) {
-        self.credit = (span.packets + span.packets / 2).max(LEAST_CREDIT);
-        self.owed += span.lost;
-        self.spacing = span.packets.checked_div(span.lost).unwrap_or(self.spacing);
+    /// None came to a sender that begins with the rate `start`.
+    pub(super) fn new(start: Bitrate) -> Self {
+        Self {
+            kind: None,
+            blocks: BTreeMap::new(),
+            path: ReportedPath::new(start),
+            next: PacketId(0),
+            span: Span::default(),
+            newest: PacketId(0),
+            since: Since::default(),
+            overdue: Timestamp::ZERO,
+        }
     }
 
-    /// Whether the next packet is charged with a loss.
-    fn charge(&mut self) -> bool {
-        self.since_lost += 1;
-        let is_lost = self.owed > 0 && self.since_lost >= self.spacing;
-        if is_lost {
-            self.owed -= 1;
-            self.since_lost = 0;
-        }
-        is_lost
+    /// Another receiver counts from its own beginning.
+    pub(super) fn on_new_receiver(&mut self) {
+        self.blocks.clear();
+        self.path.on_new_receiver();
     }
 }
 
@@ -106,19 +122,43 @@ impl Sender {
         block: &ReportBlock,
         rtt: Option<TimeDelta>,
     ) {
+        let newest = self.numbers.find(source, block.highest_sequence as u16);
         let reports = &mut self.receiver_reports;
-        let rtt = rtt.filter(|rtt| (TimeDelta::ZERO..=LONGEST_RTT).contains(rtt));
-        reports.rtt = rtt.or(reports.rtt);
+        if let Some((newest, rtt)) = newest.zip(rtt.filter(|rtt| *rtt <= LONGEST_RTT)) {
+            let sent = self.feedback.sent(newest).map_or(now - rtt, |(sent, _)| sent);
+            reports.path.on_round_trip(sent, rtt);
+        }
+        reports.newest = newest.map_or(reports.newest, |newest| newest.max(reports.newest));
         let reported = Reported { highest: block.highest_sequence, lost: block.cumulative_lost };
         let before = reports.blocks.insert(source, reported);
         // The first block has the packets since the beginning.
-        let span = before
-            .map_or_else(|| Some(Span { packets: LEAST_CREDIT, lost: 0 }), |last| Span::between(last, block));
-        span.into_iter().for_each(|span| reports.on_span(span));
-        self.infer(now, self.numbers.find(source, block.highest_sequence as u16));
+        let so_far = (reports.newest.0 - reports.since.newest.0).min(LONGEST.into()) as u32;
+        let start = Reported { highest: reported.highest.wrapping_sub(so_far), lost: 0 };
+        if let Some(span) = Span::between(before.unwrap_or(start), block) {
+            reports.span.packets = reports.span.packets.saturating_add(span.packets);
+            reports.span.lost = reports.span.lost.saturating_add(span.lost);
+        }
+        self.end_interval(now);
+        self.infer(now, newest);
     }
 
-    /// Between reports packets are taken for arrived as the last report has it. Call with each frame.
+    /// What the blocks of an interval say of the path, once it is long enough.
+    fn end_interval(&mut self, now: Timestamp) {
+        let (reports, sent) = (&mut self.receiver_reports, self.statistics.sent);
+        let Since { at, newest, sent: before } = reports.since;
+        let span = now.since(at);
+        if span < SHORTEST {
+            return;
+        }
+        let size = (sent.size - before.size).as_bytes() / (sent.packets - before.packets).max(1);
+        let left = DataSize::from_bytes((reports.newest.0 - newest.0) * size);
+        let Span { packets: expected, lost } = std::mem::take(&mut reports.span);
+        reports.path.on_interval(Interval { sent: left, expected, lost, span });
+        reports.overdue = now + (span * RANDOMISATION).min(LONGEST_INTERVAL);
+        reports.since = Since { at: now, newest: reports.newest, sent };
+    }
+
+    /// Between reports packets pass the path as the last reports have it. Call with each frame.
     pub(super) fn follow_receiver_reports(&mut self, now: Timestamp) {
         if self.receiver_reports.kind != Some(FeedbackKind::ReceiverReports) || !self.infer(now, None) {
             return;
@@ -129,43 +169,35 @@ impl Sender {
         self.deliver_feedback(now);
     }
 
-    /// Infers the fate of packets: of all up to the `reported` one, and of those that are due while there is credit. True where
-    /// there were such packets.
+    /// Infers the fate of packets: of all up to the `reported` one, and of those that have passed the path by now, unless reports are
+    /// overdue. True where there were such packets.
     fn infer(&mut self, now: Timestamp, reported: Option<PacketId>) -> bool {
         self.feedback.on_message(now);
-        let rtt = self.receiver_reports.rtt.unwrap_or_default();
-        let due = rtt.max(SOONEST);
-        let (next, end) = (self.receiver_reports.next, self.feedback.next_id());
-        let first = next.max(self.feedback.history.oldest());
-        self.receiver_reports.next = first;
-        for id in (first.0..end.0).map(PacketId) {
-            let Some((sent, subflow)) = self.feedback.sent(id) else { break };
+        let reports = &mut self.receiver_reports;
+        let first = reports.next.max(self.feedback.history.oldest());
+        reports.next = first;
+        if !reports.path.is_known() {
+            return false;
+        }
+        let is_overdue = now > reports.overdue;
+        let back = reports.path.base() / 2;
+        for id in (first.0..self.feedback.next_id().0).map(PacketId) {
+            let Some((sent, packet)) = self.feedback.sent(id) else { break };
             let is_reported = reported.is_some_and(|reported| id <= reported);
-            let reports = &mut self.receiver_reports;
-            if !is_reported && (sent + due > now || reports.credit == 0) {
+            let seen = reports.path.expected(sent, packet.size) + back;
+            if !is_reported && (is_overdue || seen.max(sent + SOONEST) > now) {
                 break;
             }
-            reports.credit -= u32::from(!is_reported);
             reports.next = PacketId(id.0 + 1);
-            self.conclude(now, id, sent + rtt / 2, subflow);
-        }
-        self.receiver_reports.next > first
-    }
-
-    /// A packet arrived then, or is charged with a loss.
-    fn conclude(&mut self, now: Timestamp, id: PacketId, at: Timestamp, subflow: Subflow) {
-        let reports = &mut self.receiver_reports;
-        if let Some(rtt) = reports.rtt {
-            self.feedback.on_round_trip(subflow, rtt);
-        }
-        if reports.charge() {
-            self.feedback.on_lost(id);
-        } else {
-            // Arrivals never go back.
-            reports.arrived = reports.arrived.max(at.as_nanos());
-            let at = RemoteTimestamp::from_nanos(reports.arrived);
+            let Some(passed) = reports.path.carry(sent, packet.size, now - back) else {
+                self.feedback.on_lost(id);
+                continue;
+            };
+            self.feedback.on_round_trip(packet.subflow, passed - sent + back);
+            let at = RemoteTimestamp::from_nanos(passed.as_nanos());
             self.feedback.on_received(now, Some(id), Some(at), Ecn::NotEct);
         }
+        reports.next > first
     }
 }
 
@@ -177,20 +209,6 @@ mod tests {
         let block =
             ReportBlock { highest_sequence: next.0, cumulative_lost: next.1, ..ReportBlock::default() };
         Span::between(Reported { highest: last.0, lost: last.1 }, &block)
-    }
-
-    #[test]
-    fn losses_are_spread_over_the_packets_after_a_report() {
-        let mut reports = ReceiverReports::default();
-        reports.on_span(span((65_533, 7), (65_543, 10)).unwrap());
-        assert_eq!((reports.credit, reports.owed, reports.spacing), (LEAST_CREDIT, 3, 3));
-        let lost: Vec<u32> = (0..20).filter(|_| reports.charge()).collect();
-        assert_eq!(lost.len(), 3, "{lost:?}");
-        let mut reports = ReceiverReports::default();
-        reports.on_span(Span { packets: 100, lost: 2 });
-        assert_eq!(reports.credit, 150);
-        let lost: Vec<u32> = (0..200).filter(|_| reports.charge()).collect();
-        assert_eq!(lost, [49, 99]);
     }
 
     #[test]

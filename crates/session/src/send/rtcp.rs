@@ -214,6 +214,7 @@ impl Sender {
     fn on_new_peer(&mut self, now: Timestamp, ssrc: u32) {
         self.events.push(SenderEvent::PeerAppeared { ssrc });
         self.feedback.on_new_peer();
+        self.receiver_reports.on_new_receiver();
         self.reception = super::Reception::default();
         if self.statistics.feedback.packets > 0 {
             // Not the first receiver: the stream is running.
@@ -315,8 +316,8 @@ impl Sender {
             let at = self.peer.arrival_time(at);
             newest = newest.max(Some(at));
             self.on_arrived(now, id, Some(at), Ecn::NotEct);
-            if let Some((id, (_, subflow))) = id.and_then(|id| Some((id, self.feedback.sent(id)?))) {
-                self.feedback.on_newest_arrival(subflow, id, at);
+            if let Some((id, (_, packet))) = id.and_then(|id| Some((id, self.feedback.sent(id)?))) {
+                self.feedback.on_newest_arrival(packet.subflow, id, at);
             }
         }
         if let Some(newest) = newest {
@@ -379,7 +380,7 @@ impl Sender {
         let least = self.feedback.round_trip().minimum().unwrap_or_default();
         for sequence in nack.sequence_numbers() {
             let id = self.numbers.find(source, sequence);
-            let Some((id, (sent, subflow))) = id.and_then(|id| Some((id, self.feedback.sent(id)?))) else {
+            let Some((id, (sent, packet))) = id.and_then(|id| Some((id, self.feedback.sent(id)?))) else {
                 let is_ahead = self.numbers.is_next(source, sequence, MOST_AHEAD);
                 self.statistics.refused.unmatched += u64::from(!is_ahead);
                 continue;
@@ -389,11 +390,11 @@ impl Sender {
             }
             is_feedback = true;
             self.statistics.requested += 1;
-            self.feedback.on_requested(subflow, id);
+            self.feedback.on_requested(packet.subflow, id);
             let retransmissions = &mut self.scheduler.retransmissions;
             let request = retransmissions.on_request(now, sent, rtt, id);
             if let Some(service) = request.and_then(|request| self.repair.serve(now, request)) {
-                retransmissions.queue(subflow, id, service);
+                retransmissions.queue(packet.subflow, id, service);
             }
         }
         is_feedback

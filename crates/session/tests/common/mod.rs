@@ -136,7 +136,7 @@ impl Source {
         Self { interval, gop: u64::MAX, next: Timestamp::ZERO, count: 0, key_wanted: true }
     }
 
-    fn frame(&mut self, sender: &Sender) -> Frame {
+    pub(crate) fn frame(&mut self, sender: &Sender) -> Frame {
         let rate = sender.share(StreamId(0)).media;
         let target = rate.size_in(self.interval).max(DataSize::from_bytes(100));
         let key = std::mem::take(&mut self.key_wanted) || self.count.is_multiple_of(self.gop);
