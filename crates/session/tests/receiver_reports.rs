@@ -204,7 +204,10 @@ struct Outcome {
 
 fn play(control: &str, kbps: u64, queue: TimeDelta, (loss, burst): (f64, f64), seed: u64) -> Outcome {
     let path = bottleneck(ms(20), Bitrate::from_kbps(kbps), queue);
-    let mut playing = Playing::new(control, bursts(path, loss, burst, seed), ms(20), seed);
+    outcome(Playing::new(control, bursts(path, loss, burst, seed), ms(20), seed), kbps)
+}
+
+fn outcome(mut playing: Playing, kbps: u64) -> Outcome {
     playing.until(at(120_000));
     let used = playing.rate(30, 120).as_bps_f64() / (kbps as f64 * 1000.0);
     let arrived: DataSize = playing.arrived.iter().copied().sum();
@@ -243,6 +246,23 @@ fn a_short_queue_is_found_by_its_loss() {
         for seed in 1..4 {
             let Outcome { used, lost } = play(control, 1000, ms(30), (1e-9, 1.0), seed);
             assert!(used > 0.6 && lost < 0.1, "{control}, seed {seed}: {used:.3}, lost {lost:.3}");
+        }
+    }
+}
+
+/// As where the bandwidth of RTCP allows it (RFC 4585).
+#[test]
+fn frequent_reports_serve_as_well() {
+    for control in ["seaway", "gcc", "nada", "scream", "tfrc"] {
+        for (seed, interval) in [(1, 100), (2, 300), (3, 1000)] {
+            let there = bottleneck(ms(20), Bitrate::from_mbps(2), ms(300));
+            let mut playing = Playing::new(control, there, ms(20), seed);
+            playing.interval = ms(interval);
+            let Outcome { used, lost } = outcome(playing, 2000);
+            assert!(
+                (0.6..=1.0).contains(&used) && lost < 0.08,
+                "{control}, {interval} ms: {used:.3}, lost {lost:.3}"
+            );
         }
     }
 }

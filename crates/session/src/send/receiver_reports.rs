@@ -78,8 +78,8 @@ impl Span {
 }
 
 impl ReceiverReports {
-    /// None came to a sender that begins with the rate `start`.
-    pub(super) fn new(start: Bitrate) -> Self {
+    /// None came to a sender that begins `now` with the rate `start`.
+    pub(super) fn new(now: Timestamp, start: Bitrate) -> Self {
         Self {
             kind: None,
             blocks: BTreeMap::new(),
@@ -87,7 +87,7 @@ impl ReceiverReports {
             next: PacketId(0),
             span: Span::default(),
             newest: PacketId(0),
-            since: Since::default(),
+            since: Since { at: now, ..Since::default() },
             overdue: Timestamp::ZERO,
         }
     }

@@ -3,7 +3,7 @@
 use seaway_units::{Bitrate, DataSize, TimeDelta, Timestamp};
 use std::collections::VecDeque;
 
-/// Reports whose least round trip is that of the empty path, and whose low loss is that of the channel.
+/// Intervals whose least round trip is that of the empty path, and whose low loss is that of the channel.
 const MEMORY: usize = 6;
 /// A round trip longer by this is a queue.
 const QUEUED: TimeDelta = TimeDelta::from_millis(50);
@@ -44,6 +44,9 @@ pub(super) struct ReportedPath {
     growth: f64,
     /// When the last packet has passed.
     passed: Timestamp,
+    /// The last round trip, the least since the last interval, and those of the intervals before.
+    round_trip: Option<TimeDelta>,
+    least: Option<TimeDelta>,
     round_trips: VecDeque<TimeDelta>,
     losses: VecDeque<f64>,
     /// The ratio of packets that the channel loses, whatever the rate.
@@ -60,6 +63,8 @@ impl ReportedPath {
             is_known: false,
             growth: FIRST_GROWTH,
             passed: Timestamp::ZERO,
+            round_trip: None,
+            least: None,
             round_trips: VecDeque::new(),
             losses: VecDeque::new(),
             channel_loss: 0.0,
@@ -74,22 +79,24 @@ impl ReportedPath {
 
     /// The round-trip time of the empty path.
     pub(super) fn base(&self) -> TimeDelta {
-        self.round_trips.iter().copied().min().unwrap_or_default()
+        self.round_trips.iter().copied().chain(self.least).min().unwrap_or_default()
     }
 
     /// Another receiver reports, by another way.
     pub(super) fn on_new_receiver(&mut self) {
+        (self.round_trip, self.least) = (None, None);
         self.round_trips.clear();
         self.losses.clear();
     }
 
     /// A packet that left at `sent` took this round trip: the queue is as long as that has it.
     pub(super) fn on_round_trip(&mut self, sent: Timestamp, rtt: TimeDelta) {
-        remember(&mut self.round_trips, rtt);
+        self.round_trip = Some(rtt);
+        self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
         self.passed = sent + self.base() / 2 + (rtt - self.base());
     }
 
-    /// A report came.
+    /// An interval of reports is over.
     pub(super) fn on_interval(&mut self, interval: Interval) {
         let Some(sent) = interval.sent.over(interval.span) else { return };
         let expected = f64::from(interval.expected.max(1));
@@ -99,7 +106,8 @@ impl ReportedPath {
         self.is_known = true;
         let carried = sent.mul_f64((1.0 - ratio) / (1.0 - self.channel_loss));
         let chance = 3.0 * libm::sqrt(ratio * (1.0 - ratio) / expected);
-        let is_queued = self.round_trips.back().is_some_and(|last| *last > self.base() + QUEUED);
+        let is_queued = self.round_trip.is_some_and(|last| last > self.base() + QUEUED);
+        self.least.take().into_iter().for_each(|least| remember(&mut self.round_trips, least));
         if ratio > self.channel_loss + EXCESS + chance || is_queued {
             self.growth = SLOWEST_GROWTH;
             self.rate = carried.max(self.rate / 2).max(LEAST_RATE);
@@ -205,6 +213,24 @@ mod tests {
         let lost = (0..1000)
             .filter(|packet| path.carry(at(packet * 100), DataSize::from_bytes(100), at(200_000)).is_none());
         assert!((47..=48).contains(&lost.count()));
+    }
+
+    /// However often reports come: a queue of seconds is not the empty path.
+    #[test]
+    fn a_queue_does_not_become_the_base() {
+        let mut path = ReportedPath::new(START);
+        report(&mut path, 300, 0, BASE);
+        for _ in 0..20 {
+            path.on_round_trip(Timestamp::ZERO, BASE * 3);
+        }
+        assert_eq!(path.base(), BASE);
+        for _ in 0..5 {
+            report(&mut path, 300, 0, BASE * 3);
+        }
+        assert_eq!(path.base(), BASE);
+        // But another path is, after six intervals.
+        report(&mut path, 300, 0, BASE * 3);
+        assert_eq!(path.base(), BASE * 3);
     }
 
     #[test]

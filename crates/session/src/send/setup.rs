@@ -81,7 +81,7 @@ impl Sender {
             numbers: Numbering::new(config.initial_sequence),
             feedback: FeedbackAdapter::new(config.feedback.has_arrivals(), receiving_half(&config, source))
                 .with_lanes(config.lanes),
-            receiver_reports: ReceiverReports::new(config.limits.start),
+            receiver_reports: ReceiverReports::new(now, config.limits.start),
             // The flight of all lanes says nothing of the queue of one.
             pushback: Pushback::new(
                 config.pushback.filter(|_| config.feedback.has_arrivals() && config.lanes <= 1),
