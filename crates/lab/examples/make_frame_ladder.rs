@@ -20,7 +20,8 @@ fn column(rate: Bitrate) -> Result<Vec<u64>, Box<dyn Error>> {
     // RTP headers alone.
     let overhead = PacketOverhead::new(DataSize::from_bytes(1200), DataSize::ZERO);
     let start = overhead.payload_rate(rate, clip.format().frame_rate);
-    let settings = EncoderSettings { start, latency: TimeDelta::ZERO, repeat: true, sizes: LadderRule::LIVE };
+    let sizes = LadderRule::LIVE;
+    let settings = EncoderSettings { start, latency: TimeDelta::ZERO, repeat: true, sizes, threads: 1 };
     let mut source = EncodedSource::new(clip, settings)?;
     let controls = FrameControls { share: rate, overhead, skip: false, key_frame: false };
     (0..FRAMES)

@@ -329,6 +329,8 @@ impl FlowBuilder<'_> {
                 latency: encoder.latency,
                 repeat: true,
                 sizes: encoder.sizes.rule(),
+                // What is coded does not depend on the machine.
+                threads: 1,
             };
             let source = EncodedSource::new(Box::new(clip), settings).map_err(failed)?;
             let (references, received) = mpsc::channel();

@@ -8,7 +8,7 @@ use seaway_media::encoder::{
     VideoEncoder,
 };
 use seaway_media::input::{self, Looped, PictureSource, Synthetic, read_code};
-use seaway_media::{Error, FrameId, FrameRate, Picture, PicturePool, PictureSize};
+use seaway_media::{Error, FrameId, FrameRate, Picture, PicturePool, PictureSize, Scaler};
 use seaway_units::{Bitrate, TimeDelta};
 
 fn encoder(source: &dyn PictureSource, start: Bitrate) -> LiveEncoder {
@@ -171,6 +171,45 @@ fn a_change_of_size_is_a_key_frame() -> Result<(), Error> {
     Ok(())
 }
 
+/// Coded slices by their start codes.
+fn slices(frame: &EncodedFrame) -> usize {
+    frame.data.windows(4).filter(|bytes| bytes[..3] == [0, 0, 1] && matches!(bytes[3] & 31, 1 | 5)).count()
+}
+
+/// Every picture is cut, key frames and those after a change of size too, and what is coded does not depend on which thread is quicker.
+#[test]
+fn threads_share_a_large_picture() -> Result<(), Error> {
+    let run = |threads| -> Result<(Vec<EncodedFrame>, f64), Error> {
+        let mut source = input::bundled_clip()?;
+        let mut encoder = encoder(source.as_ref(), Bitrate::from_mbps(3)).with_threads(threads);
+        let mut decoder = H264Decoder::new(Concealment::Freeze)?;
+        let small = PictureSize::new(640, 360)?;
+        let (mut frames, mut psnr) = (Vec::new(), 0.0);
+        for index in 0..30 {
+            if index == 10 {
+                encoder.request_key_frame();
+            }
+            let picture = source.next_picture()?.expect("a picture");
+            let picture =
+                if index == 20 { Scaler::new(picture.size(), small).scale(&picture) } else { picture };
+            let Encoded::Frame(frame) = encoder.encode(&picture)? else { continue };
+            assert_eq!(frame.key, [0, 10, 20, 21].contains(&index), "{index}");
+            let Decoded::Picture(shown) = decoder.decode(&received(&frame))? else {
+                panic!("frozen at {index}")
+            };
+            psnr += luma_psnr(&picture, &shown) / 30.0;
+            let wanted = if frame.size == small { 1 } else { usize::from(threads) };
+            assert_eq!(slices(&frame), wanted, "{frame:?}");
+            frames.push(frame);
+        }
+        Ok((frames, psnr))
+    };
+    let (one, two) = (run(1)?, run(2)?);
+    assert!(two.0 == run(2)?.0, "two runs differ");
+    assert!((one.1 - two.1).abs() < 0.2, "{} and {} dB", one.1, two.1);
+    Ok(())
+}
+
 #[test]
 fn the_rate_changes_while_it_runs() {
     let mut source = Looped::new(input::bundled_clip().unwrap());
@@ -306,12 +345,16 @@ impl Noise {
 
 #[test]
 fn noise_is_coded_and_ends_nothing() {
-    let mut noise = Noise { pool: PicturePool::new(PictureSize::new(320, 192).unwrap()), state: 1, count: 0 };
-    let target = Bitrate::from_mbps(8);
+    code_noise(PictureSize::new(320, 192).unwrap(), 1, Bitrate::from_mbps(8));
+    code_noise(PictureSize::new(1280, 720).unwrap(), 2, Bitrate::from_mbps(120));
+}
+
+fn code_noise(size: PictureSize, threads: u16, target: Bitrate) {
+    let mut noise = Noise { pool: PicturePool::new(size), state: 1, count: 0 };
     let config =
         LiveEncoderConfig { frame_rate: FrameRate::USUAL, start: target, latency: TimeDelta::from_millis(5) };
-    let (mut encoder, mut decoder) =
-        (LiveEncoder::new(config).unwrap(), H264Decoder::new(Concealment::Freeze).unwrap());
+    let mut encoder = LiveEncoder::new(config).unwrap().with_threads(threads);
+    let mut decoder = H264Decoder::new(Concealment::Freeze).unwrap();
     let mut frames = Vec::new();
     for _ in 0..50 {
         if let Encoded::Frame(frame) = encoder.encode(&noise.next_picture()).unwrap() {
@@ -320,6 +363,6 @@ fn noise_is_coded_and_ends_nothing() {
         }
     }
     let rate = frames.iter().sum::<usize>() as f64 * 8.0 / 2.0;
-    assert!(frames.len() >= 25, "{}", frames.len());
-    assert!((0.5..1.2).contains(&(rate / target.as_bps_f64())), "{rate}");
+    assert!(frames.len() >= 25, "{size}: {}", frames.len());
+    assert!((0.5..1.2).contains(&(rate / target.as_bps_f64())), "{size}: {rate}");
 }

@@ -17,6 +17,10 @@ impl Encoder {
         match *self {}
     }
 
+    pub(crate) fn cut_into(&mut self, _: u16) -> Result<(), Error> {
+        match *self {}
+    }
+
     pub(crate) fn force_key_frame(&mut self) {
         match *self {}
     }

@@ -9,7 +9,8 @@ use openh264_sys2 as sys;
 use std::ffi::{c_int, c_void};
 use std::ops::RangeInclusive;
 
-/// The encoder with one thread, its own rate control off, and key frames on request only.
+/// The encoder with its own rate control off, and key frames on request only. It has one thread unless its pictures are
+/// [cut](Self::cut_into).
 pub(crate) struct Encoder(library::Encoder);
 
 impl Encoder {
@@ -37,19 +38,36 @@ impl Encoder {
     /// Sets the quantiser of the pictures from the next on. The encoder must have coded a picture, and its own
     /// rate control must be off.
     ///
-    /// There is no option for the quantiser alone: all parameters are read, one is changed, and all are set again. If the size
-    /// is unchanged the library applies them without a restart.
+    /// If the size is unchanged the library applies it without a restart.
     pub(crate) fn set_quantiser(&mut self, quantiser: u8) -> Result<(), Error> {
+        self.change(|parameters| parameters.sSpatialLayers[0].iDLayerQp = c_int::from(quantiser))
+    }
+
+    /// Cuts pictures of the present size into so many slices, each coded by a thread of its own. The encoder must have coded a
+    /// picture, and begins anew: the next one is a key frame.
+    pub(crate) fn cut_into(&mut self, slices: u16) -> Result<(), Error> {
+        self.change(|parameters| {
+            parameters.iMultipleThreadIdc = slices;
+            // By the time that slices took before, two runs would differ.
+            parameters.bUseLoadBalancing = false;
+            let argument = &mut parameters.sSpatialLayers[0].sSliceArgument;
+            argument.uiSliceMode = sys::SM_FIXEDSLCNUM_SLICE;
+            argument.uiSliceNum = slices.into();
+        })
+    }
+
+    /// There is no option for one parameter alone: all are read, some are changed, and all are set again.
+    fn change(&mut self, change: impl FnOnce(&mut sys::SEncParamExt)) -> Result<(), Error> {
         let option = sys::ENCODER_OPTION_SVC_ENCODE_PARAM_EXT;
         let mut parameters = sys::SEncParamExt::default();
         // SAFETY: this option writes one SEncParamExt, which lives on this stack frame. The encoder is
         // initialised, because a picture has been coded; the library keeps no pointer.
         let code = unsafe { self.0.raw_api().get_option(option, (&raw mut parameters).cast::<c_void>()) };
         check("read parameters", code)?;
-        parameters.sSpatialLayers[0].iDLayerQp = c_int::from(quantiser);
+        change(&mut parameters);
         // SAFETY: this option reads one SEncParamExt; the pointer leads to the one filled above.
         let code = unsafe { self.0.raw_api().set_option(option, (&raw mut parameters).cast::<c_void>()) };
-        check("set quantiser", code)
+        check("set parameters", code)
     }
 
     /// Codes the next picture as a key frame.

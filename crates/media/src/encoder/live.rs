@@ -25,6 +25,7 @@ pub struct LiveEncoderConfig {
 pub struct LiveEncoder {
     codec: Encoder,
     config: LiveEncoderConfig,
+    threads: u16,
     control: RateControl,
     meter: ComplexityMeter,
     /// Size of the last coded picture.
@@ -39,6 +40,9 @@ impl LiveEncoder {
     /// The codec codes the first picture of a size with this quantiser, whatever is set.
     const FIRST_QUANTISER: u8 = 26;
 
+    /// Macroblocks of a slice at least: half a picture of 1280x720.
+    const SLICE: u32 = 1800;
+
     /// From one attempt at a picture that was too large for the codec to the next.
     const COARSER: usize = 8;
 
@@ -52,7 +56,32 @@ impl LiveEncoder {
     pub fn new(config: LiveEncoderConfig) -> Result<Self, Error> {
         let codec = Encoder::new(config.frame_rate, &Self::QUANTISERS)?;
         let control = RateControl::new(config.frame_rate.interval(), config.start, Self::QUANTISERS);
-        Ok(Self { codec, config, control, meter: ComplexityMeter::default(), size: None, key_frame: false })
+        Ok(Self {
+            codec,
+            config,
+            threads: 1,
+            control,
+            meter: ComplexityMeter::default(),
+            size: None,
+            key_frame: false,
+        })
+    }
+
+    /// With so many threads at most: a picture of at least 1800 macroblocks for each is cut into as many slices. What is
+    /// coded depends on their number, and not on their speed.
+    #[must_use]
+    pub fn with_threads(mut self, threads: u16) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// Cuts pictures of this size into slices, once the codec has coded one. Where it cannot, the next codec has one thread.
+    fn cut(&mut self, size: PictureSize) -> Result<(), Error> {
+        let macroblocks = size.width().div_ceil(16) * size.height().div_ceil(16);
+        let slices = u32::from(self.threads).min(macroblocks / Self::SLICE);
+        let cut = if slices > 1 { self.codec.cut_into(slices as u16) } else { Ok(()) };
+        self.threads = if cut.is_ok() { self.threads } else { 1 };
+        cut
     }
 
     /// Codes a picture and discards it: the codec accepts a quantiser only once it knows the size, and the rate control
@@ -61,6 +90,7 @@ impl LiveEncoder {
         self.control.restart();
         let data = self.codec.encode(picture)?;
         self.control.learn(DataSize::of(&data), Self::FIRST_QUANTISER, complexity, true);
+        self.cut(picture.size())?;
         self.size = Some(picture.size());
         Ok(())
     }
@@ -79,6 +109,7 @@ impl LiveEncoder {
         let mut grey = PicturePool::new(picture.size()).take();
         grey.bytes_mut().fill(128);
         self.codec.encode(&grey.finish(picture.id(), picture.time()))?;
+        self.cut(picture.size())?;
         self.size = Some(picture.size());
         Ok(())
     }

@@ -67,9 +67,20 @@ impl Feed {
                 let input: Box<dyn PictureSource> =
                     if settings.stamp { Box::new(Stamped::new(Box::new(input))?) } else { Box::new(input) };
                 let sizes = settings.sizes;
-                let settings = EncoderSettings { start, latency: TimeDelta::ZERO, repeat: false, sizes };
+                let settings = EncoderSettings {
+                    start,
+                    latency: TimeDelta::ZERO,
+                    repeat: false,
+                    sizes,
+                    threads: threads(),
+                };
                 Some(Box::new(EncodedSource::new(input, settings)?))
             }
         })
     }
+}
+
+/// Threads of the encoder: those that the machine has, but two at most. The other end, or a viewer's page, has work too.
+fn threads() -> u16 {
+    std::thread::available_parallelism().map_or(1, |threads| threads.get().min(2) as u16)
 }

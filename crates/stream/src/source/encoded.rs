@@ -35,6 +35,8 @@ pub struct EncoderSettings {
     pub repeat: bool,
     /// When pictures are scaled down.
     pub sizes: LadderRule,
+    /// Threads that code a picture, each a part of it, where it is large.
+    pub threads: u16,
 }
 
 impl EncodedSource {
@@ -45,8 +47,9 @@ impl EncodedSource {
     /// The encoder cannot be set up.
     pub fn new(input: Box<dyn PictureSource>, settings: EncoderSettings) -> Result<Self, Error> {
         let PictureFormat { size, frame_rate } = input.format();
-        let EncoderSettings { start, latency, repeat, sizes } = settings;
-        let encoder = LiveEncoder::new(LiveEncoderConfig { frame_rate, start, latency })?;
+        let EncoderSettings { start, latency, repeat, sizes, threads } = settings;
+        let encoder =
+            LiveEncoder::new(LiveEncoderConfig { frame_rate, start, latency })?.with_threads(threads);
         let ladder = Ladder::new(size, frame_rate, sizes).starting_at(start);
         let encoder = LadderEncoder::new(encoder, ladder);
         let adherence = RateAdherence::new(LiveEncoder::QUANTISERS);
