@@ -42,8 +42,10 @@ pub(super) struct ReportedPath {
     is_known: bool,
     /// What is tried, as a multiple of what the last report has.
     growth: f64,
-    /// When the last packet has passed.
+    /// When the server is free for the next packet.
     passed: Timestamp,
+    /// The latest arrival.
+    arrived: Timestamp,
     /// The last round trip, the least since the last interval, and those of the intervals before.
     round_trip: Option<TimeDelta>,
     least: Option<TimeDelta>,
@@ -63,6 +65,7 @@ impl ReportedPath {
             is_known: false,
             growth: FIRST_GROWTH,
             passed: Timestamp::ZERO,
+            arrived: Timestamp::ZERO,
             round_trip: None,
             least: None,
             round_trips: VecDeque::new(),
@@ -93,7 +96,8 @@ impl ReportedPath {
     pub(super) fn on_round_trip(&mut self, sent: Timestamp, rtt: TimeDelta) {
         self.round_trip = Some(rtt);
         self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
-        self.passed = sent + self.base() / 2 + (rtt - self.base());
+        // Beyond the longest queue all packets would be lost for one report that was held up.
+        self.passed = sent + self.base() / 2 + (rtt - self.base()).min(LONGEST_QUEUE);
     }
 
     /// An interval of reports is over.
@@ -119,7 +123,7 @@ impl ReportedPath {
         }
     }
 
-    /// When a packet that left at `sent` has passed, at `latest`; `None` where it is lost.
+    /// When a packet that left at `sent` arrives, at `latest`, and not before those that did; `None` where it is lost.
     pub(super) fn carry(&mut self, sent: Timestamp, size: DataSize, latest: Timestamp) -> Option<Timestamp> {
         let entered = sent + self.base() / 2;
         let begins = self.passed.max(entered);
@@ -132,7 +136,8 @@ impl ReportedPath {
             self.due -= 1.0;
             return None;
         }
-        Some(self.passed)
+        self.arrived = self.arrived.max(self.passed);
+        Some(self.arrived)
     }
 
     /// When a packet that left at `sent` will have passed.
@@ -249,6 +254,19 @@ mod tests {
         // What was reported has passed.
         assert_eq!(path.carry(at(2990), size, at(3000)), Some(at(3000)));
         assert_eq!(path.expected(at(2990), size), at(3020));
+    }
+
+    /// A report that was held up for seconds, and the next one.
+    #[test]
+    fn a_late_report_loses_nothing_and_arrivals_do_not_go_back() {
+        let mut path = ReportedPath::new(START);
+        report(&mut path, 400, 0, BASE);
+        path.on_round_trip(at(1000), TimeDelta::from_secs(5));
+        let size = DataSize::from_bytes(1000);
+        assert_eq!(path.carry(at(1000), size, at(100_000)), Some(at(1530)));
+        path.on_round_trip(at(1010), BASE);
+        assert_eq!(path.carry(at(1020), size, at(100_000)), Some(at(1530)));
+        assert_eq!(path.carry(at(1600), size, at(100_000)), Some(at(1630)));
     }
 
     #[test]
