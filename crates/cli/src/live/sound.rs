@@ -3,6 +3,7 @@
 use super::input::Input;
 use crate::failure::note;
 use seaway_media::audio::{self, AudioSource, CodedTrack, CommandAudio};
+use seaway_media::input::is_silent;
 use seaway_media::transport::SoundFormat;
 
 /// What takes the sound.
@@ -50,7 +51,9 @@ impl Sound {
 
     /// Opens the sound of `input`, whose name is `name`.
     pub(crate) fn open(name: &str, input: &mut Input) -> Self {
-        match input.take_sound().or_else(|| audio::open(name).transpose()) {
+        // FFmpeg takes a tenth of a second to look for sound.
+        let open = || if is_silent(name.as_ref()) { Ok(None) } else { audio::open(name) };
+        match input.take_sound().or_else(|| open().transpose()) {
             Some(Ok(source)) => Self::Sent(source),
             None => Self::None,
             Some(Err(error)) => Self::LeftOut(error.to_string()),

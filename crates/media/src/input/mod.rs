@@ -18,7 +18,9 @@ pub use copied::{CodedInput, CodedPicture};
 pub use looped::Looped;
 #[cfg(test)]
 pub(crate) use open::open_coded_bytes;
-pub use open::{bundled_clip, open, open_bytes, open_coded, open_coded_pipe, open_pipe, open_reference};
+pub use open::{
+    bundled_clip, is_silent, open, open_bytes, open_coded, open_coded_pipe, open_pipe, open_reference,
+};
 pub use synthetic::{Synthetic, read_code};
 pub(crate) use y4m::Y4mSource;
 

@@ -16,6 +16,8 @@ struct Format {
     probe: fn(&[u8]) -> bool,
     /// It needs only these octets, and can be read from a pipe.
     is_stream: bool,
+    /// There is no sound beside its pictures.
+    is_silent: bool,
     open: Open,
 }
 
@@ -35,16 +37,42 @@ static FORMATS: [Format; 6] = [
         name: "Y4M",
         probe: y4m::probe,
         is_stream: true,
+        is_silent: true,
         open: Open::Pictures(|file| Ok(Box::new(y4m::Y4mSource::from_file(file)?))),
     },
-    Format { name: "Matroska", probe: matroska::probe, is_stream: false, open: Open::Coded(matroska::open) },
-    Format { name: "MP4", probe: mp4::probe, is_stream: false, open: Open::Coded(mp4::open) },
-    Format { name: "H.264", probe: annexb::probe, is_stream: true, open: Open::Coded(annexb::open) },
-    Format { name: "MPEG-TS", probe: transport::probe, is_stream: true, open: Open::Transport },
+    Format {
+        name: "Matroska",
+        probe: matroska::probe,
+        is_stream: false,
+        is_silent: false,
+        open: Open::Coded(matroska::open),
+    },
+    Format {
+        name: "MP4",
+        probe: mp4::probe,
+        is_stream: false,
+        is_silent: false,
+        open: Open::Coded(mp4::open),
+    },
+    Format {
+        name: "H.264",
+        probe: annexb::probe,
+        is_stream: true,
+        is_silent: true,
+        open: Open::Coded(annexb::open),
+    },
+    Format {
+        name: "MPEG-TS",
+        probe: transport::probe,
+        is_stream: true,
+        is_silent: false,
+        open: Open::Transport,
+    },
     Format {
         name: "MPEG",
         probe: mpeg::probe,
         is_stream: true,
+        is_silent: false,
         open: Open::Pictures(|file| Ok(Box::new(mpeg::MpegSource::new(file)?))),
     },
 ];
@@ -140,6 +168,12 @@ fn is_pipe(metadata: &std::fs::Metadata) -> bool {
 #[cfg(not(unix))]
 fn is_pipe(_metadata: &std::fs::Metadata) -> bool {
     false
+}
+
+/// True for a file whose format has pictures alone: there is no sound to look for in it.
+pub fn is_silent(file: &Path) -> bool {
+    let prefix = File::open(file).and_then(|mut file| prefix(&mut file)).unwrap_or_default();
+    find(&prefix).is_some_and(|format| format.is_silent)
 }
 
 /// Opens what is read once, such as a pipe or a socket: Y4M, an H.264 byte stream, or MPEG-TS with H.264. `name` stands in
@@ -273,5 +307,21 @@ mod tests {
         for other in [b"".as_slice(), b"RIFF", &[0, 0, 1], b"Two roads"] {
             assert_eq!(name(other), None, "{other:?}");
         }
+    }
+
+    #[test]
+    fn some_formats_have_pictures_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let is_silent = |name: &str, data: &[u8]| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, data).unwrap();
+            is_silent(&path)
+        };
+        assert!(is_silent("pictures.y4m", b"YUV4MPEG2 W352 H288 F25:1\n"));
+        assert!(is_silent("pictures.mp4", &[0, 0, 0, 1, 0x67, 0x42]));
+        assert!(!is_silent("both.mp4", b"\0\0\0\x20ftypisom"));
+        assert!(!is_silent("both.mpg", &[0, 0, 1, 0xBA, 0x44]));
+        assert!(!is_silent("empty", b""));
+        assert!(!super::is_silent(&folder.path().join("missing")));
     }
 }
