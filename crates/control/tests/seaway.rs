@@ -102,3 +102,16 @@ fn a_start_that_the_channels_loss_cut_begins_again() {
     assert_eq!(phases, ["start", "delay", "start", "delay"]);
     assert!(run.controller.target().rate > Bitrate::from_mbps(9));
 }
+
+/// As where the peer is there only after them: nothing reports them, ever.
+#[test]
+fn a_start_whose_first_packets_are_lost_goes_on() {
+    for lost in [13, 40, 100] {
+        let mut run = start(bottleneck());
+        run.path().channel =
+            Box::new(move |packet| if packet < lost { Channel::Lose } else { Channel::Deliver });
+        run.measure(TimeDelta::from_secs(12));
+        let (share, _) = steady(run);
+        assert!(share > 0.95, "{lost}: {share}");
+    }
+}

@@ -1,7 +1,7 @@
 //! Configuration of the endpoints.
 
 use crate::describe::{PlainRtp, StreamDescription};
-use seaway_control::{ControlSpec, Registry};
+use seaway_control::{ControlSpec, Registry, StreamId};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta};
 use seaway_wire::aac;
 use std::time::Duration;
@@ -126,6 +126,9 @@ pub struct PlainReceiver {
     pub cname: String,
     /// The time of day at the origin of our clock, since 1900 (RFC 3550 section 4), by which receivers synchronise streams.
     pub wall_clock: Duration,
+    /// The stream whose packets transport-wide feedback leaves out: they have no transport-wide number, the controller does not learn of
+    /// them, and they are not sent again. Its rate is taken off the target as that of any sound is.
+    pub unreported: Option<StreamId>,
 }
 
 /// The range of the rate, in wire octets.

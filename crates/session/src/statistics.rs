@@ -1,6 +1,6 @@
 //! Counters, named as in the summary.
 
-use seaway_control::{Content, SentPacket};
+use seaway_control::Content;
 use seaway_units::{DataSize, Ecn, TimeDelta};
 
 /// Packets and their wire octets.
@@ -92,14 +92,14 @@ pub struct Reported {
 }
 
 impl SenderStatistics {
-    pub(crate) fn count_sent(&mut self, packet: &SentPacket) {
-        let class = match packet.content {
+    pub(crate) fn count_sent(&mut self, content: Content, size: DataSize) {
+        let class = match content {
             Content::Media(_) => &mut self.media,
             Content::Retransmission(_) | Content::Fec(_) => &mut self.repair,
             Content::Padding => &mut self.padding,
         };
-        class.add(packet.size);
-        self.sent.add(packet.size);
+        class.add(size);
+        self.sent.add(size);
     }
 }
 

@@ -64,7 +64,11 @@ enum Content {
 impl Playing {
     fn new(control: &str, there: Path, delay: TimeDelta, seed: u64) -> Self {
         let limits = Limits { start: Bitrate::from_kbps(300), max: Bitrate::from_mbps(6), ..LIMITS };
-        let plain = PlainReceiver { cname: "a@b".into(), wall_clock: Duration::from_secs(4_000_000_000) };
+        let plain = PlainReceiver {
+            cname: "a@b".into(),
+            wall_clock: Duration::from_secs(4_000_000_000),
+            unreported: None,
+        };
         let config = SenderConfig {
             limits,
             feedback: FeedbackFormat::Twcc,

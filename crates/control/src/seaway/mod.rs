@@ -95,6 +95,8 @@ pub struct Seaway {
     drain: Drain,
     outage: Outage,
     no_feedback: NoFeedbackTimer,
+    /// How often the peer reports was measured.
+    is_interval_known: bool,
     /// Octets that the present report says arrived and were marked, by packets.
     received: f64,
     marked: f64,
@@ -161,6 +163,7 @@ impl Seaway {
             dip_until: f64::NEG_INFINITY,
             drain: Drain::new(),
             outage: Outage::default(),
+            is_interval_known: false,
             no_feedback: NoFeedbackTimer::default(),
             received: 0.0,
             marked: 0.0,
@@ -363,6 +366,7 @@ impl RateController for Seaway {
             LocalSignal::Frame { size, .. } => self.frame = size.as_bytes_f64(),
             LocalSignal::Backlog { waiting, .. } => self.on_backlog(waiting),
             LocalSignal::FeedbackInterval(interval) => {
+                self.is_interval_known = true;
                 self.interval = interval.as_secs_f64().clamp(0.005, 1.0);
                 self.no_feedback.set_feedback_interval(interval);
             }
@@ -386,6 +390,8 @@ impl RateController for Seaway {
                 this.capacity *= 0.5;
                 this.clip();
             });
+            // Whatever left may be lost, the first packets of all too: only what still arrives can say more.
+            self.outage.is_on |= self.history.in_flight() > 0.0;
             self.no_feedback.restart(now, TimeDelta::from_millis(500));
         }
     }

@@ -81,6 +81,10 @@ impl Seaway {
     /// What may be in flight, bytes.
     pub(super) fn window(&self, t: f64) -> f64 {
         let rate = self.capacity / 8.0;
+        if self.is_starting() && !self.is_interval_known {
+            // Some peers wait for twenty packets before they report. The lack of feedback is the bound.
+            return rate * self.silence().as_secs_f64();
+        }
         let (least, cell) = (self.round_trip.least, self.volatility.degree());
         let window = match &self.mode {
             Mode::Competing => self.competing.window(self.config.packet),

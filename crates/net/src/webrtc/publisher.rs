@@ -67,12 +67,18 @@ pub struct Accepted {
     retransmission: Option<u8>,
     transport_id: Option<u8>,
     sound: Option<u8>,
+    is_sound_reported: bool,
 }
 
 impl Accepted {
     /// Sound.
     pub const fn has_sound(&self) -> bool {
         self.sound.is_some()
+    }
+
+    /// The feedback on the pictures is on the sound too. Where it is not, sound has no transport-wide numbers.
+    pub const fn is_sound_reported(&self) -> bool {
+        self.is_sound_reported
     }
 
     /// Retransmissions (RFC 4588), and padding on their source.
@@ -150,7 +156,9 @@ impl Publisher {
         let takes_sound = answer::takes_sound(&answer);
         self.connection.accept(now, answer)?;
         let mut accepted = self.negotiated().ok_or("it does not take H.264")?;
-        accepted.sound = self.negotiated_sound(accepted).filter(|_| takes_sound);
+        if let Some((payload_type, is_reported)) = self.negotiated_sound(accepted).filter(|_| takes_sound) {
+            (accepted.sound, accepted.is_sound_reported) = (Some(payload_type), is_reported);
+        }
         self.accepted = Some(accepted);
         Ok(accepted)
     }
@@ -172,12 +180,13 @@ impl Publisher {
             retransmission: retransmission.map(|codec| codec.payload_type),
             transport_id: extension.and_then(|extension| u8::try_from(extension.id).ok()),
             sound: None,
+            is_sound_reported: false,
         })
     }
 
-    /// The payload type of Opus. Sound is of the same transport-wide feedback as the pictures: without it, its packets would count as
-    /// lost.
-    fn negotiated_sound(&mut self, accepted: Accepted) -> Option<u8> {
+    /// The payload type of Opus, and whether sound is of the same transport-wide feedback as the pictures, or of none as they are.
+    /// LiveKit has feedback on pictures alone.
+    fn negotiated_sound(&mut self, accepted: Accepted) -> Option<(u8, bool)> {
         let mut sender = self.connection.peer().rtp_sender(self.sound?)?;
         let parameters = &sender.get_parameters().rtp_parameters;
         let transport =
@@ -185,7 +194,8 @@ impl Publisher {
         let transport_id = transport.and_then(|extension| u8::try_from(extension.id).ok());
         let is_opus = |mime_type: &str| mime_type.eq_ignore_ascii_case(MIME_TYPE_OPUS);
         let opus = parameters.codecs.iter().find(|codec| is_opus(&codec.rtp_codec.mime_type));
-        opus.filter(|_| transport_id == accepted.transport_id).map(|codec| codec.payload_type)
+        let is_reported = transport_id == accepted.transport_id;
+        opus.filter(|_| is_reported || transport_id.is_none()).map(|codec| (codec.payload_type, is_reported))
     }
 
     /// How the connection is.

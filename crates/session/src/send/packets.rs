@@ -11,7 +11,7 @@ use crate::frame::FrameKind;
 use crate::message::{ControlData, Message, RtpPacket, Transmit, payload_type};
 use crate::source_id::SourceId;
 use seaway_control::{Content, Marking, PacketId, SentPacket, StreamId, Subflow};
-use seaway_units::{DataSize, Timestamp};
+use seaway_units::{DataSize, Ecn, Timestamp};
 use seaway_wire::MicrosClock;
 use seaway_wire::extension::FrameMarking;
 
@@ -53,7 +53,17 @@ impl Sender {
     /// The next number of a source.
     #[inline]
     fn assign_number(&mut self, source: SourceId) -> u16 {
+        if self.is_unreported(source.stream) {
+            let next = self.unreported_number.wrapping_add(1);
+            return std::mem::replace(&mut self.unreported_number, next);
+        }
         self.numbers.assign(source, self.feedback.next_id())
+    }
+
+    /// No feedback covers the packets of this stream.
+    #[inline]
+    pub(super) fn is_unreported(&self, stream: StreamId) -> bool {
+        self.config.plain.as_ref().is_some_and(|plain| plain.unreported == Some(stream))
     }
 
     /// A media packet, and since when its frame was waiting. Field by field, in the memory of an older packet.
@@ -201,6 +211,11 @@ impl Sender {
         (content, since): (Content, Timestamp),
         packet: &mut RtpPacket,
     ) -> Transmit {
+        if let Content::Media(stream) = content
+            && self.is_unreported(stream)
+        {
+            return self.dispatch_unreported(now, next.subflow, content, packet);
+        }
         let subflow = next.subflow;
         let (id, sequence) = (self.feedback.next_id(), self.feedback.next_sequence(subflow));
         packet.transport_sequence = (self.config.feedback == FeedbackFormat::Twcc).then_some(id.0 as u16);
@@ -244,7 +259,7 @@ impl Sender {
             let is_wanted = self.controller.target().rate < self.config.limits.max;
             lanes.on_sent(now, subflow, sent.size, (self.controller.target_of(subflow), is_wanted));
         }
-        self.statistics.count_sent(&sent);
+        self.statistics.count_sent(content, sent.size);
         if let Some(observer) = &mut self.observer {
             observer.on_sent(now, &sent);
         }
@@ -254,6 +269,20 @@ impl Sender {
         }
         self.follow_controller(now);
         Transmit { at: now, size: sent.size, ecn, subflow }
+    }
+
+    /// Enters a packet that no feedback covers in the statistics alone.
+    fn dispatch_unreported(
+        &mut self,
+        now: Timestamp,
+        subflow: Subflow,
+        content: Content,
+        packet: &mut RtpPacket,
+    ) -> Transmit {
+        (packet.transport_sequence, packet.control, packet.marking) = (None, None, None);
+        let size = self.size_of(packet.wire_len());
+        self.statistics.count_sent(content, size);
+        Transmit { at: now, size, ecn: Ecn::NotEct, subflow }
     }
 
     /// The IP datagram of a UDP payload of so many octets.

@@ -362,7 +362,8 @@ impl Sender {
             self.peer.has_reported = true;
             self.reception.on_block(&block, &mut self.statistics.reported);
             let rtt = block.round_trip(self.report_clock(now).short());
-            if self.config.plain.is_some() && self.on_feedback_kind(FeedbackKind::ReceiverReports) {
+            let is_covered = self.config.plain.is_some() && !self.is_unreported(source.stream);
+            if is_covered && self.on_feedback_kind(FeedbackKind::ReceiverReports) {
                 is_feedback = true;
                 self.on_reported_block(now, source, &block, rtt);
             } else if let Some(rtt) = rtt.filter(|_| is_first) {

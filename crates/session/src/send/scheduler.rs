@@ -64,6 +64,8 @@ pub(super) struct Scheduler {
     pub(super) paused: bool,
     /// All subflows together leave at this rate at most, whatever the controller allows.
     pub(super) most: Option<Bitrate>,
+    /// The stream that no feedback covers. No controller limits it, so its packets leave at once, as sound of browsers does.
+    unreported: Option<StreamId>,
     /// The size of a filler packet, where the source is endless.
     filler: Option<DataSize>,
     /// The largest packet.
@@ -119,6 +121,7 @@ impl Scheduler {
             takes_padding: config.plain.is_none() || config.repair.is_some(),
             paused: false,
             most: None,
+            unreported: config.plain.as_ref().and_then(|plain| plain.unreported),
             filler: config.endless.then_some(config.packet),
             packet: config.packet,
             burst: config.send_burst_interval,
@@ -246,9 +249,12 @@ impl Scheduler {
         if pause.is_some_and(|pause| pause <= self.burst * 2) { due + self.burst } else { due }
     }
 
-    /// The next packet of all subflows: a probe's before all others.
+    /// The next packet of all subflows: what no feedback covers, then a probe's, then others.
     #[inline]
     pub(super) fn next(&self, controller: &dyn RateController) -> Option<Transmission> {
+        if let Some(unreported) = self.next_unreported() {
+            return Some(unreported);
+        }
         let subflows = controller.subflows().clamp(1, SourceId::SUBFLOWS);
         match (&self.probe, &self.lanes) {
             (probe, Some(lanes)) => self.next_of_lanes(controller, lanes, probe.as_ref()),
@@ -256,6 +262,12 @@ impl Scheduler {
             (None, None) if subflows == 1 => self.next_of(controller, Subflow(0), 1),
             (None, None) => self.next_of_several(controller, subflows),
         }
+    }
+
+    fn next_unreported(&self) -> Option<Transmission> {
+        let (stream, subflow) = (self.unreported?, Subflow(0));
+        let due = self.queue.front(subflow).filter(|queued| queued.stream == stream)?.since;
+        Some(Transmission { due, wake: due, subflow, class: Class::Media, credit: TimeDelta::ZERO })
     }
 
     #[inline(never)]

@@ -152,5 +152,7 @@ pub(super) fn limit_to(accepted: Accepted, config: &mut SenderConfig) {
     }
     if !accepted.has_sound() {
         config.streams.truncate(usize::from(SOUND.0));
+    } else if let Some(plain) = &mut config.plain {
+        plain.unreported = (!accepted.is_sound_reported()).then_some(SOUND);
     }
 }

@@ -235,7 +235,7 @@ fn to_others(config: &mut SenderConfig, runtime: &Runtime, identity: Identity) {
     config.pushback = None;
     config.adaptive.iter_mut().for_each(|adaptive| adaptive.fec = false);
     let wall_clock = wall_clock(runtime.clock().now());
-    config.plain = Some(PlainReceiver { cname: identity.cname(), wall_clock });
+    config.plain = Some(PlainReceiver { cname: identity.cname(), wall_clock, unreported: None });
 }
 
 /// The time of day at the origin of the session's clock, since 1900.
