@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM end a command in order; a second signal kills it.
+//! SIGINT and SIGTERM end a command in order; a second signal, a little later, kills it.
 
 use crate::failure::{Failure, note};
 use seaway_net::Clock;
@@ -15,6 +15,8 @@ static CHANGED: Condvar = Condvar::new();
 
 /// A live command must end within this time; it may wait for an input that gives nothing.
 const LIVE_END: TimeDelta = TimeDelta::from_secs(2);
+/// A second signal within this time is the first once more: `timeout` of coreutils signals the process, and then its group.
+const TOGETHER: TimeDelta = TimeDelta::from_millis(200);
 /// The exit code after SIGINT, as shells count.
 const INTERRUPTED: i32 = 130;
 
@@ -40,15 +42,19 @@ fn set_handler(first: impl Fn() + Send + 'static) -> Result<(), Failure> {
     if INSTALLED.set(()).is_err() {
         return Ok(());
     }
+    let (clock, mut requested) = (Clock::start(), None);
     ctrlc::set_handler(move || {
         let gate = GATE.lock().unwrap_or_else(PoisonError::into_inner);
-        if REQUESTED.swap(true, Ordering::Relaxed) {
+        let now = clock.now();
+        if now.since(*requested.get_or_insert(now)) > TOGETHER {
             seaway_media::kill_subprocesses();
             std::process::exit(INTERRUPTED);
         }
-        drop(gate);
-        CHANGED.notify_all();
-        first();
+        if !REQUESTED.swap(true, Ordering::Relaxed) {
+            drop(gate);
+            CHANGED.notify_all();
+            first();
+        }
     })
     .map_err(|error| Failure::running(&format!("signal handler: {error}")))
 }

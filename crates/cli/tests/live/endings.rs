@@ -59,6 +59,20 @@ fn an_interrupt_leaves_report_and_file() {
     assert!(report["flows"][0]["packets"]["sent"].as_u64().unwrap() > 20, "{report}");
 }
 
+#[test]
+fn an_interrupt_that_comes_twice_at_once_is_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = free_port();
+    let mut receiver = receive(folder.path(), port, &["--stats", "json"]);
+    let sender = send(folder.path(), port, &["--json"]);
+    receiver.wait_for_frames(10);
+    sender.interrupt_twice();
+    let (status, report, notes) = sender.end();
+    assert!(status.success(), "{status}: {notes}");
+    schema::check("session", &serde_json::from_str(&report).unwrap());
+    receiver.finish();
+}
+
 /// Ctrl-C ends a sender whose input has begun and is silent, which missed pictures, and one whose input has not begun.
 #[test]
 fn an_interrupt_does_not_wait_for_a_silent_input() {

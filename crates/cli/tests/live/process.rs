@@ -182,6 +182,12 @@ impl Live {
         signal("INT", self.child.id());
     }
 
+    /// As `timeout` of coreutils ends it: the process, and then its group.
+    pub(crate) fn interrupt_twice(&self) {
+        let both = format!("kill -INT {0}; kill -INT {0}", self.child.id());
+        assert!(Command::new("sh").arg("-c").arg(both).status().unwrap().success());
+    }
+
     /// As a service manager ends it.
     pub(crate) fn terminate(&self) {
         signal("TERM", self.child.id());
