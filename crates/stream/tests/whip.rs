@@ -18,7 +18,8 @@ use std::time::Duration;
 /// A bound for what hangs.
 const TIMEOUT: TimeDelta = TimeDelta::from_secs(60);
 
-const USUAL: Manner = Manner { has_rtx: true, has_sound: true, has_own_fingerprint: true };
+const USUAL: Manner =
+    Manner { has_rtx: true, has_sound: true, reports_sound: true, has_own_fingerprint: true };
 const LIMITS: Limits =
     Limits { min: Bitrate::from_kbps(150), start: Bitrate::from_kbps(500), max: Bitrate::from_mbps(3) };
 
@@ -117,6 +118,18 @@ fn a_server_gets_the_sound() {
     let reports = server.shared.reports.lock().unwrap();
     let instants: Vec<u64> = reports.values().copied().collect();
     assert!(matches!(instants[..], [pictures, sound] if pictures == sound), "{reports:?}");
+}
+
+/// As LiveKit. With transport-wide numbers its packets would count as lost.
+#[test]
+fn a_server_that_reports_pictures_alone_gets_the_sound() {
+    let server = MediaServerStub::start(Manner { reports_sound: false, ..USUAL });
+    let mut sender = publish_pictures(&server, "test:320x180@25+tone").unwrap();
+    run_until(&mut sender, &server.shared.sound, 100);
+    run_until(&mut sender, &server.shared.pictures, 25);
+    let statistics = &sender.state().session.as_ref().unwrap().statistics;
+    assert!(statistics.received > 20 && statistics.lost == 0, "{statistics:?}");
+    sender.close().unwrap();
 }
 
 /// In packets of 60 ms.

@@ -32,6 +32,8 @@ pub(crate) struct Manner {
     pub(crate) has_rtx: bool,
     /// It takes sound.
     pub(crate) has_sound: bool,
+    /// Transport-wide feedback is on the sound too.
+    pub(crate) reports_sound: bool,
     /// Its answer has the fingerprint of its certificate.
     pub(crate) has_own_fingerprint: bool,
 }
@@ -225,6 +227,11 @@ impl Session {
             let at = answer.find("fingerprint:sha-256 ").unwrap() + "fingerprint:sha-256 ".len();
             let wrong = if answer[at..].starts_with("00") { "01" } else { "00" };
             answer.replace_range(at..at + 2, wrong);
+        }
+        if !manner.reports_sound {
+            let sound = answer.find("m=audio").unwrap();
+            let lines = answer.split_off(sound);
+            answer.extend(lines.split_inclusive('\n').filter(|line| !line.contains("transport-wide-cc")));
         }
         let link = VecDeque::new();
         (Self { shared, socket, local, peer, link, ssrc: None, sequence: None }, answer)
