@@ -229,9 +229,9 @@ validate: tools
 	cargo build --release --locked -p seaway-mpeg --example shape_file
 	python3 validation/shaping/sizes.py $(wildcard ../shared/media/es/*)
 
-# Estimators of others in our simulator, fetched by cargo: the numbers of docs/results/peers.md.
+# Estimators of others in our simulator, fetched by cargo: the numbers of docs/results/peers.md, and its tables.
 peers:
-	cd peers && cargo run --locked
+	cd peers && cargo run --locked 5 target/peers.json && python3 tables.py target/peers.json
 
 # Our controller beside BBR and CUBIC over QUIC, in virtual time, into docs/results/quic.md: a minute.
 quic:
