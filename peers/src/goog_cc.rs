@@ -115,8 +115,8 @@ impl GoogCc {
         });
     }
 
-    /// Takes the departure of a packet whose fate is known.
-    fn close(&mut self, number: u64) -> Option<Departure> {
+    /// The departure of a packet.
+    fn departure(&self, number: u64) -> Option<Departure> {
         let first = self.open.front()?.0;
         let index = usize::try_from(number.checked_sub(first)?).ok()?;
         let (_, departure) = *self.open.get(index)?;
@@ -132,7 +132,7 @@ impl GoogCc {
             // It was lost before.
             Fate::Late { .. } => return None,
         };
-        let sent_packet = self.close(packet.packet.id.0)?;
+        let sent_packet = self.departure(packet.packet.id.0)?;
         self.in_flight -= sent_packet.size.bytes();
         Some(PacketResult { sent_packet, receive_time, ..PacketResult::default() })
     }

@@ -69,8 +69,6 @@ pub struct Sender {
     protected: Vec<ProtectedStream>,
     schedule: Schedule,
     numbers: Numbering,
-    /// The next RTP sequence number of the stream that no feedback covers.
-    unreported_number: u16,
     feedback: FeedbackAdapter,
     pushback: Pushback,
     peer: Peer,

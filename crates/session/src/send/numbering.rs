@@ -12,11 +12,13 @@ pub(super) struct Numbering {
     initial: u16,
     /// By [`SourceId::index`].
     sources: Vec<Option<Box<SequenceLog>>>,
+    /// The next number of the source that no feedback covers: none of its packets is looked for.
+    unreported: u16,
 }
 
 impl Numbering {
     pub(super) fn new(initial: u16) -> Self {
-        Self { initial, sources: Vec::new() }
+        Self { initial, sources: Vec::new(), unreported: initial }
     }
 
     /// Gives the next number of `source` to a packet.
@@ -30,6 +32,12 @@ impl Numbering {
         let number = log.next();
         log.push(packet);
         number as u16
+    }
+
+    /// Gives the next number of the source that no feedback covers.
+    pub(super) const fn assign_unreported(&mut self) -> u16 {
+        let next = self.unreported.wrapping_add(1);
+        std::mem::replace(&mut self.unreported, next)
     }
 
     /// The first packet of a source leaves.

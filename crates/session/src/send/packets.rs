@@ -54,8 +54,7 @@ impl Sender {
     #[inline]
     fn assign_number(&mut self, source: SourceId) -> u16 {
         if self.is_unreported(source.stream) {
-            let next = self.unreported_number.wrapping_add(1);
-            return std::mem::replace(&mut self.unreported_number, next);
+            return self.numbers.assign_unreported();
         }
         self.numbers.assign(source, self.feedback.next_id())
     }

@@ -79,7 +79,6 @@ impl Sender {
             protected: (0..streams).map(|_| ProtectedStream::new(&config)).collect(),
             schedule: Schedule::default(),
             numbers: Numbering::new(config.initial_sequence),
-            unreported_number: config.initial_sequence,
             feedback: FeedbackAdapter::new(config.feedback.has_arrivals(), receiving_half(&config, source))
                 .with_lanes(config.lanes),
             receiver_reports: ReceiverReports::new(now, config.limits.start),
