@@ -95,6 +95,8 @@ pub struct Seaway {
     drain: Drain,
     outage: Outage,
     no_feedback: NoFeedbackTimer,
+    /// A packet was reported to have arrived.
+    has_arrived: bool,
     /// How often the peer reports was measured.
     is_interval_known: bool,
     /// Octets that the present report says arrived and were marked, by packets.
@@ -163,6 +165,7 @@ impl Seaway {
             dip_until: f64::NEG_INFINITY,
             drain: Drain::new(),
             outage: Outage::default(),
+            has_arrived: false,
             is_interval_known: false,
             no_feedback: NoFeedbackTimer::default(),
             received: 0.0,
@@ -205,6 +208,7 @@ impl Seaway {
         let sent = self.seconds(report.sent);
         match report.fate {
             Fate::Received { at, ecn } => {
+                self.has_arrived = true;
                 if !matches!(&self.mode, Mode::Scalable(scalable) if !scalable.counts(sent)) {
                     self.received += 1.0;
                     self.marked += f64::from(ecn == Ecn::Ce);

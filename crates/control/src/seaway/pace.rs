@@ -9,6 +9,9 @@ use super::outage::Outage;
 use super::{Mode, Seaway, config};
 use crate::controller::RateController;
 
+/// More than any path holds, bytes.
+const UNBOUNDED: f64 = 1e12;
+
 impl Seaway {
     /// Jitter that the target queue leaves room for. A cell's swings are no jitter, and what reordering shows is not
     /// worth a queue where many packets leave within the delay filter's span.
@@ -36,8 +39,17 @@ impl Seaway {
         self.history.expected_wait(t, self.capacity).unwrap_or(self.delay.queue)
     }
 
+    /// The first report is overdue. A peer may report after seconds, the first time too (RFC 3550 section 6.2): until then the least rate
+    /// is the bound, and not what would be in flight.
+    pub(super) fn awaits_first_report(&self) -> bool {
+        !self.has_arrived && self.expired > 0.0
+    }
+
     /// The pace at `t`, bit/s.
     pub(super) fn pace(&self, t: f64) -> f64 {
+        if self.awaits_first_report() {
+            return self.capacity;
+        }
         let cell = self.volatility.degree();
         let mut pace = match &self.mode {
             Mode::Competing => self.competing_rate(),
@@ -81,6 +93,9 @@ impl Seaway {
     /// What may be in flight, bytes.
     pub(super) fn window(&self, t: f64) -> f64 {
         let rate = self.capacity / 8.0;
+        if self.awaits_first_report() {
+            return UNBOUNDED;
+        }
         if self.is_starting() && !self.is_interval_known {
             // Some peers wait for twenty packets before they report. The lack of feedback is the bound.
             return rate * self.silence().as_secs_f64();
