@@ -271,6 +271,23 @@ fn frequent_reports_serve_as_well() {
     }
 }
 
+/// Until the first report the pictures go on, at the least rate; and what the model of the path loses is not reported as lost.
+#[test]
+fn the_first_report_may_take_seconds() {
+    for control in ["seaway", "gcc"] {
+        let there = bottleneck(ms(20), Bitrate::from_mbps(20), ms(300));
+        let mut playing = Playing::new(control, there, ms(20), 1);
+        playing.next_report = at(4_500);
+        playing.until(at(4_500));
+        let (rate, skipped) = (playing.rate(1, 4), playing.sender.statistics().frames.skipped);
+        assert!(rate > LIMITS.min.mul_f64(0.9) && skipped < 3, "{control}: {rate}, {skipped} skipped");
+        playing.until(at(30_000));
+        let statistics = playing.sender.statistics();
+        assert_eq!((statistics.lost, statistics.reported.lost), (0, 0), "{control}");
+        assert!(statistics.received > 0 && statistics.received == statistics.reported.expected, "{control}");
+    }
+}
+
 /// Reports that stop coming take the rate away.
 #[test]
 fn silence_ends_it() {

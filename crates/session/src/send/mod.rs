@@ -30,7 +30,7 @@ use crate::message::{Message, Transmit};
 use crate::packetise;
 use crate::payload::Payload;
 use crate::source_id::SourceId;
-use crate::statistics::SenderStatistics;
+use crate::statistics::{Reported, SenderStatistics};
 use lanes::Lanes;
 use numbering::Numbering;
 use pushback::Pushback;
@@ -145,6 +145,12 @@ impl Sender {
         let mut statistics = self.statistics;
         let (counts, round_trip) = (self.feedback.counts(), self.feedback.round_trip());
         (statistics.received, statistics.lost, statistics.late) = (counts.received, counts.lost, counts.late);
+        if self.receiver_reports.is_all() {
+            // The rest is what the model of the path has, and no report.
+            let Reported { expected, lost, .. } = statistics.reported;
+            (statistics.received, statistics.lost, statistics.late) =
+                (expected.saturating_sub(lost), lost, 0);
+        }
         statistics.rtt = self.rtt();
         statistics.last_rtt = round_trip.last();
         statistics.min_rtt = round_trip.minimum();

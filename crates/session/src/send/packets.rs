@@ -259,6 +259,7 @@ impl Sender {
             lanes.on_sent(now, subflow, sent.size, (self.controller.target_of(subflow), is_wanted));
         }
         self.statistics.count_sent(content, sent.size);
+        self.receiver_reports.on_sent(sent.size);
         if let Some(observer) = &mut self.observer {
             observer.on_sent(now, &sent);
         }

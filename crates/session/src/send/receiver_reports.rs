@@ -37,6 +37,8 @@ pub(super) struct ReceiverReports {
     span: Span,
     newest: PacketId,
     since: Since,
+    /// All that left and that feedback is about.
+    sent: Count,
     /// Reports are overdue from then on.
     overdue: Timestamp,
 }
@@ -60,7 +62,7 @@ struct Since {
     at: Timestamp,
     /// The newest packet that was reported.
     newest: PacketId,
-    /// All that had left.
+    /// All that had left and that feedback is about.
     sent: Count,
 }
 
@@ -88,8 +90,20 @@ impl ReceiverReports {
             span: Span::default(),
             newest: PacketId(0),
             since: Since { at: now, ..Since::default() },
+            sent: Count::default(),
             overdue: Timestamp::ZERO,
         }
+    }
+
+    /// A packet left that feedback is about.
+    #[inline]
+    pub(super) fn on_sent(&mut self, size: DataSize) {
+        self.sent.add(size);
+    }
+
+    /// No other feedback came.
+    pub(super) fn is_all(&self) -> bool {
+        self.kind == Some(FeedbackKind::ReceiverReports)
     }
 
     /// Another receiver counts from its own beginning.
@@ -144,7 +158,8 @@ impl Sender {
 
     /// What the blocks of an interval say of the path, once it is long enough.
     fn end_interval(&mut self, now: Timestamp) {
-        let (reports, sent) = (&mut self.receiver_reports, self.statistics.sent);
+        let reports = &mut self.receiver_reports;
+        let sent = reports.sent;
         let Since { at, newest, sent: before } = reports.since;
         let span = now.since(at);
         if span < SHORTEST {
@@ -160,7 +175,7 @@ impl Sender {
 
     /// Between reports packets pass the path as the last reports have it. Call with each frame.
     pub(super) fn follow_receiver_reports(&mut self, now: Timestamp) {
-        if self.receiver_reports.kind != Some(FeedbackKind::ReceiverReports) || !self.infer(now, None) {
+        if !self.receiver_reports.is_all() || !self.infer(now, None) {
             return;
         }
         if let Some(interval) = self.feedback.on_feedback(now) {
