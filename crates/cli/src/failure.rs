@@ -54,6 +54,7 @@ impl From<seaway_stream::Error> for Failure {
             | seaway_stream::Error::Control(_)
             | seaway_stream::Error::NoKeys
             | seaway_stream::Error::NoLanes
+            | seaway_stream::Error::NotMuxed
             | seaway_stream::Error::Via { .. }
             | seaway_stream::Error::NotForServer
             | seaway_stream::Error::PlainHttp(_)

@@ -182,8 +182,8 @@ pub enum Format {
     Opus,
     /// Frames of AAC of this configuration, in ADTS headers; RFC 3640, mode AAC-hbr.
     Aac(aac::Config),
-    /// An MPEG transport stream, of which each RTP packet holds whole packets; RFC 2250 section 2. It is received from other
-    /// programs, and each RTP packet is a frame.
+    /// An MPEG transport stream, of which each RTP packet holds whole packets; RFC 2250 section 2. Of one that is sent a frame is what
+    /// belongs to a picture; of one that is received each RTP packet is a frame.
     Mp2t,
     /// H.265 access units in Annex B form; RFC 7798. It is received from other programs.
     H265,

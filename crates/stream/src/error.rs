@@ -52,6 +52,9 @@ pub enum Error {
     /// Calls of receivers are for one connection by RTP, with a receiver of this project.
     #[error("a receiver calls by RTP, on one connection")]
     NotByCall,
+    /// Of RTP, a player of others alone gets a transport stream, and that has H.264.
+    #[error("a transport stream is for plain RTP, and has H.264")]
+    NotMuxed,
     /// A STUN server gave no address.
     #[cfg(feature = "live")]
     #[error("the STUN server {server}: {error}")]

@@ -80,7 +80,7 @@ pub(crate) struct Arguments {
     no_audio: bool,
     /// Send this sound with a camera, --encoder or any other input: a shell command that writes 16-bit PCM of two channels at 48 kHz to its
     /// standard output, such as 'arecord -f S16_LE -r 48000 -c 2 -t raw'
-    #[arg(help_heading = "Source", long, value_name = "COMMAND", conflicts_with_all = ["no_audio", "sdp", "shape"])]
+    #[arg(help_heading = "Source", long, value_name = "COMMAND", conflicts_with_all = ["no_audio", "shape"])]
     sound: Option<String>,
     /// Play the sound of --sound so much later than it comes, such as '80 ms': cameras and encoders take longer than microphones
     #[arg(help_heading = "Source", long, value_name = "TIME", requires = "sound")]
@@ -100,6 +100,9 @@ pub(crate) struct Arguments {
     /// key frame is sent every 2 s unless --key-every is given
     #[arg(help_heading = "Other players", long, value_name = "FILE")]
     sdp: Option<String>,
+    /// Send one MPEG transport stream over RTP (RFC 2250), with the pictures and the sound, to the player of --sdp
+    #[arg(help_heading = "Other players", long, requires = "sdp", conflicts_with = "shape")]
+    mpegts: bool,
     /// The local address, such as 0.0.0.0:5100, for players that need an address for their reports: RTCP uses the port above
     #[arg(help_heading = "Network", long, value_name = "ADDR")]
     bind: Option<SocketAddr>,
@@ -168,12 +171,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut input = plan.open(arguments)?;
     let sound = arguments.sound(&mut input).copied(match arguments.destination {
         Destination::Transport(_) => OtherEnd::Transport,
+        Destination::Receiver(_) if arguments.mpegts => OtherEnd::Transport,
         Destination::Receiver(_) => OtherEnd::Receiver,
         Destination::Server(_) => OtherEnd::Server,
     });
     sound::print_tracks(&sound, input.left_out());
     if let (Some(file), Some(to)) = (&arguments.sdp, to) {
-        write_description(file, to, input.format())?;
+        write_description(file, to, if arguments.mpegts { Format::Mp2t } else { input.format() })?;
     }
     let options = &arguments.options;
     // Whether the receiver has a buffer shows under a controller that answers it.
@@ -190,6 +194,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let (sound, copied_sound) = sound.into_source();
     let builder = builder
         .plain(arguments.sdp.is_some())
+        .transport_stream(arguments.mpegts)
         .control(plan.control.clone())
         .limits(plan.limits)
         .repair(plan.repair)
@@ -433,7 +438,9 @@ impl Arguments {
             _ if self.no_audio => "--no-audio",
             Input::External(..) => "--encoder has no sound of its own: --sound gives it",
             Input::Shaped(_) => return Sound::None,
-            _ if self.sdp.is_some() => "--sdp describes the pictures alone",
+            _ if self.sdp.is_some() && !self.mpegts => {
+                "--sdp describes the pictures alone, unless --mpegts is given"
+            }
             _ => return Sound::open(&self.input, input),
         };
         Sound::LeftOut(why.into())
@@ -441,6 +448,11 @@ impl Arguments {
 
     fn check_sound(&self) -> Result<(), Failure> {
         const MOST: TimeDelta = TimeDelta::from_secs(2);
+        if self.sound.is_some() && self.sdp.is_some() && !self.mpegts {
+            return Err(Failure::input(
+                &"--sound with --sdp needs --mpegts: the description has the pictures alone",
+            ));
+        }
         match self.sound_delay {
             Some(delay) if delay < TimeDelta::ZERO || delay > MOST => {
                 Err(Failure::input(&format!("--sound-delay {delay}: expected 0 s to {MOST}")))

@@ -1,16 +1,18 @@
-//! `send` to udp:// and srt://: transport streams for receivers of others, and for `recv`.
+//! `send` to udp:// and srt://, and with --mpegts: transport streams for receivers of others, and for `recv`.
 
 use super::copied_opus::{self, check_packets};
 use super::copy::ffmpeg;
 use super::process::{Live, free_port, has, seaway};
 use super::schema::check;
-use super::sound::{beeps, check_in_step, flashes, make_clip, shown, track_durations};
+use super::sound::{beeps, check_in_step, flashes, make_clip, shown, track_durations, with_sound};
 use super::srt;
-use super::stream::probed;
+use super::stream::{probed, receive};
 use seaway_media::input::read_code;
 use seaway_net::Clock;
+use seaway_session::{Format, StreamDescription, to_sdp};
 use seaway_units::{TimeDelta, Timestamp};
 use serde_json::Value;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -27,14 +29,75 @@ fn recorder(folder: &Path, url: &str) -> Live {
 
 /// The same, which listens by UDP now.
 fn udp_recorder(folder: &Path, url: &str, port: u16) -> Live {
-    let listener = recorder(folder, url);
+    listens(recorder(folder, url), port)
+}
+
+/// Waits until a process listens at this UDP port.
+fn listens(listener: Live, port: u16) -> Live {
     let is_there = || std::fs::read_to_string("/proc/net/udp").unwrap().contains(&format!(":{port:04X} "));
     let clock = Clock::start();
     while !is_there() {
-        assert!(clock.now().since(Timestamp::ZERO) < TimeDelta::from_secs(30), "no listener at {url}");
+        assert!(clock.now().since(Timestamp::ZERO) < TimeDelta::from_secs(30), "no listener at {port}");
         std::thread::yield_now();
     }
     listener
+}
+
+/// By RTP, with a session description: FFmpeg records what is coded here, and what is copied with B pictures and AAC.
+#[test]
+fn ffmpeg_records_what_is_sent_by_rtp() {
+    if !has("ffmpeg", "-version") || !has("ffprobe", "-version") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    make_clip(folder.path(), "clip.ts");
+    let coded = [TONE, "--duration", "6.5 s"];
+    for (input, sound) in [(&coded[..], "opus"), (&["clip.ts", "--copy"], "aac")] {
+        let port = free_port();
+        let to: SocketAddr = format!("127.0.0.1:{port}").parse().unwrap();
+        let description = to_sdp(&[StreamDescription::video(Format::Mp2t)], to);
+        std::fs::write(folder.path().join("expected.sdp"), &description).unwrap();
+        let mut listener = ffmpeg(folder.path(), "-protocol_whitelist file,udp,rtp -i");
+        listener.args(["expected.sdp", "-c", "copy", "got.mp4"]);
+        let listener = listens(Live::start(listener), port);
+        let options = ["--sdp", "stream.sdp", "--mpegts", "--control", "fixed(rate=2 Mbit/s)"];
+        let (report, notes) = send(folder.path(), &[input, &[&format!("rtp://{to}")], &options].concat());
+        assert!(!notes.contains("left out"), "{notes}");
+        // It ends with the goodbye of the sender.
+        listener.end();
+        assert_eq!(std::fs::read_to_string(folder.path().join("stream.sdp")).unwrap(), description);
+        assert_whole(folder.path(), sent_pictures(&report), sound);
+        let file = folder.path().join("got.mp4");
+        let shown = if sound == "aac" { flashes(&file) } else { seconds(&file) };
+        check_in_step(&with_sound(shown, &file), &beeps(&file), 4);
+        std::fs::remove_file(file).unwrap();
+    }
+}
+
+/// `recv` plays and records it, and its feedback drives the rate.
+#[test]
+fn recv_takes_a_transport_stream_by_rtp() {
+    if !has("ffprobe", "-version") {
+        return;
+    }
+    let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
+    let to: SocketAddr = format!("127.0.0.1:{port}").parse().unwrap();
+    let description = to_sdp(&[StreamDescription::video(Format::Mp2t)], to);
+    std::fs::write(folder.path().join("expected.sdp"), description).unwrap();
+    let options = ["--sdp", "expected.sdp", "-o", "got.mp4", "--stats", "json"];
+    let mut receiver = receive(folder.path(), port, &options);
+    receiver.wait_for("its start", |line| line["type"] == "sample");
+    let options = ["--sdp", "stream.sdp", "--mpegts", "--duration", "8 s"];
+    let (report, notes) = send(folder.path(), &[&[TONE, &format!("rtp://{to}")], &options[..]].concat());
+    assert!(notes.contains("runs on transport-wide feedback"), "{notes}");
+    receiver.wait_for_note("the sender has ended");
+    receiver.interrupt();
+    let (status, _, notes) = receiver.end();
+    // The last picture does not wait for another.
+    assert!(status.success() && notes.contains("0 freezes"), "{notes}");
+    assert_whole(folder.path(), sent_pictures(&report), "opus");
+    let file = folder.path().join("got.mp4");
+    check_in_step(&with_sound(seconds(&file), &file), &beeps(&file), 6);
 }
 
 /// Sends to its end; its report and what it said.
@@ -61,7 +124,7 @@ fn assert_whole(folder: &Path, sent: u64, sound: &str) {
     assert_eq!(codecs, ["h264", sound], "{tracks:?}");
 }
 
-fn seconds(file: &Path) -> Vec<f64> {
+pub(crate) fn seconds(file: &Path) -> Vec<f64> {
     shown(file, |luma| read_code(luma).is_some_and(|number| number % 25 == 0))
 }
 

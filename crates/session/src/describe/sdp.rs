@@ -35,7 +35,8 @@ pub fn to_sdp(streams: &[StreamDescription], to: SocketAddr) -> String {
         let rtx = payload_type::retransmission(StreamId(id));
         let is_audio = *kind == MediaKind::Audio;
         let kind = if is_audio { "audio" } else { "video" };
-        let pli = if is_audio { String::new() } else { format!("a=rtcp-fb:{payload_type} nack pli\r\n") };
+        let takes_pli = !is_audio && *format != Format::Mp2t;
+        let pli = if !takes_pli { String::new() } else { format!("a=rtcp-fb:{payload_type} nack pli\r\n") };
         let (name, channels, parameters) = match format {
             Format::Opaque => return text,
             Format::Mp2t => ("MP2T", String::new(), String::new()),

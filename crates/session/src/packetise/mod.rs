@@ -31,6 +31,7 @@ pub(crate) fn cut(
         (Format::Aac(config), FrameData::Coded(frame)) => aac::cut(config, frame, limit, payloads)?,
         (Format::Opus, FrameData::Coded(packet)) => payloads.push(opus::cut(packet, limit)?),
         (_, FrameData::Coded(frame)) => {
+            let limit = whole_packets(format, limit);
             let pieces = frame.chunks(limit).map(|piece| Payload::from(frame.slice_ref(piece)));
             payloads.extend(pieces);
         }
@@ -44,6 +45,15 @@ pub(crate) fn cut(
         }
     }
     Ok(())
+}
+
+/// A payload of a transport stream holds whole packets (RFC 2250 section 2); other formats may be cut anywhere.
+const fn whole_packets(format: Format, limit: usize) -> usize {
+    const PACKET: usize = 188;
+    match format {
+        Format::Mp2t if limit >= PACKET => limit / PACKET * PACKET,
+        _ => limit,
+    }
 }
 
 /// Puts the payloads of a whole frame together; `None` where they do not make one.
@@ -97,6 +107,19 @@ mod tests {
             prop_assert!(payloads.iter().all(|payload| (1..=limit).contains(&payload.len())));
             prop_assert_eq!(join(Format::Opaque, payloads.iter()), Some(data));
         }
+    }
+
+    #[test]
+    fn a_transport_stream_is_cut_between_its_packets() {
+        let data = FrameData::Coded(Bytes::from(vec![0x47; 188 * 13]));
+        let lengths = |limit| {
+            let mut payloads = Vec::new();
+            cut(Format::Mp2t, &data, limit, &mut payloads).unwrap();
+            payloads.iter().map(Payload::len).collect::<Vec<_>>()
+        };
+        assert_eq!(lengths(1158), [188 * 6, 188 * 6, 188]);
+        assert_eq!(lengths(188), [188; 13]);
+        assert_eq!(lengths(187).iter().sum::<usize>(), 188 * 13, "no packet fits");
     }
 
     #[test]

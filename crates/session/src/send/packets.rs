@@ -92,8 +92,14 @@ impl Sender {
         let source = SourceId { stream, subflow, repair: false };
         let StreamDescription { format, payload_type, .. } =
             self.config.streams[usize::from(stream.0)].description;
-        // Of most sound it marks the end of silence (RFC 3551 section 4.1).
-        packet.marker = queued.end && (!is_audio || matches!(format, Format::Aac(_)));
+        // Of most sound it marks the end of silence (RFC 3551 section 4.1), of a transport stream a break of its clock (RFC 2250
+        // section 2).
+        packet.marker = queued.end
+            && match format {
+                Format::Mp2t => false,
+                Format::Aac(_) => true,
+                _ => !is_audio,
+            };
         packet.payload_type = payload_type;
         packet.sequence_number = self.assign_number(source);
         packet.timestamp = queued.timestamp;
@@ -108,7 +114,7 @@ impl Sender {
         });
         packet.payload = queued.payload;
         if !is_audio {
-            self.protect(now, stream, (since, number), packet);
+            self.protect(now, stream, (since, number, ends), packet);
         }
         (Content::Media(stream), since)
     }
@@ -118,7 +124,7 @@ impl Sender {
         &mut self,
         now: Timestamp,
         stream: StreamId,
-        (since, number): (Timestamp, u64),
+        (since, number, ends): (Timestamp, u64, bool),
         packet: &RtpPacket,
     ) {
         let Some(state) = self.protected.get_mut(usize::from(stream.0)) else { return };
@@ -126,7 +132,7 @@ impl Sender {
             fec.push(since, number, packet);
         }
         state.packets += 1;
-        if packet.marker {
+        if ends {
             let packets = std::mem::take(&mut state.packets);
             let picture = SentPicture { packets, interval: state.interval, took: now.since(since) };
             let repairs = self.repair.on_picture(picture);

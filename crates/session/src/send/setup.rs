@@ -121,6 +121,11 @@ impl Sender {
         limit.max(1)
     }
 
+    /// Octets of a datagram beside its payload, where nothing of it is sent again.
+    pub fn headers(&self) -> DataSize {
+        self.config.overhead + DataSize::from_bytes(self.header_len() as u64)
+    }
+
     /// Octets of a UDP payload that fit the packet size.
     pub(super) fn room(&self) -> usize {
         self.config.packet.saturating_sub(self.config.overhead).as_bytes() as usize

@@ -22,6 +22,7 @@ mod lane_addresses;
 mod live_sound;
 mod machine;
 mod multiplexed;
+mod mux;
 mod plain_reception;
 mod playback;
 mod playout;

@@ -1,27 +1,22 @@
 //! A sender of an MPEG transport stream to receivers of others. Nothing comes back, so the rate is the largest that is allowed,
 //! whatever the network carries.
 
-use super::copied::EARLY;
 use super::event::SendEvent;
 use super::machine::RejectCounters;
+use super::mux::{Mux, PACKET};
 use super::sender_machine::{EncoderControls, SenderCommand, SenderSnapshot, SenderUpdate};
-use super::sound;
 use super::window::SessionQueues;
 use seaway_control::SpecError;
 use seaway_media::output::{FfmpegRelay, Relayed};
-use seaway_media::transport::{AccessUnitTimes, Multiplexer, SoundFormat};
+use seaway_media::transport::SoundFormat;
 use seaway_net::{Incoming, Machine, Outgoing, next_snapshot};
-use seaway_session::{Frame, FrameData, FrameKind, Limits, SenderStatistics};
+use seaway_session::{Frame, FrameData, Limits, SenderStatistics};
 use seaway_units::{Bitrate, DataSize, Ecn, TimeDelta, Timestamp};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Octets of a transport packet.
-const PACKET: u64 = 188;
 /// Transport packets of a datagram, as others have them.
 const MOST_PACKETS: u64 = 7;
-/// More than this waits only where a source gives what no network carries.
-const MOST_WAITING: usize = 32 << 20;
 /// Pieces that a relay did not take are reported this often.
 const REPORT_DROPPED: TimeDelta = TimeDelta::from_secs(10);
 
@@ -56,10 +51,7 @@ pub(super) struct TransportConfig {
 pub(super) struct TransportMachine {
     config: TransportConfig,
     carrier: Carrier,
-    multiplexer: Multiplexer,
-    /// The decoding time of the last picture.
-    decoded: Option<u64>,
-    sound: SoundRate,
+    mux: Mux,
     /// When the next datagram may leave.
     next: Timestamp,
     statistics: SenderStatistics,
@@ -81,15 +73,13 @@ impl TransportMachine {
         queues: SessionQueues,
     ) -> Self {
         let controls = Arc::<EncoderControls>::default();
-        let sound = SoundRate::new(config.sound);
-        controls.set(media_rate(config, sound.rate), false);
+        let mux = Mux::new(config.sound, config.latency);
+        controls.set(media_rate(config, &mux), false);
         controls.connect();
         Self {
             config,
             carrier,
-            multiplexer: Multiplexer::new(config.sound),
-            decoded: None,
-            sound,
+            mux,
             next: now,
             statistics: SenderStatistics::default(),
             queues,
@@ -114,35 +104,24 @@ impl TransportMachine {
 
     fn send_frame(&mut self, now: Timestamp, frame: &Frame) {
         self.statistics.frames.captured += 1;
-        let FrameData::Coded(data) = &frame.data else { return };
-        if self.has_ended || self.multiplexer.waiting() + data.len() > MOST_WAITING {
-            self.statistics.frames.skipped += 1;
-            return;
+        let FrameData::Coded(_) = &frame.data else { return };
+        match !self.has_ended && self.mux.push_picture(now, frame).is_some() {
+            true => self.statistics.frames.queued += 1,
+            false => self.statistics.frames.skipped += 1,
         }
-        let shown = ticks(frame.captured + self.config.latency);
-        // A copied picture comes shortly before it is decoded; a coded one is decoded when it is shown.
-        let decoded = ticks(now + EARLY + self.config.latency).min(shown);
-        let dts = self.decoded.map_or(decoded, |last| decoded.max(last + 1));
-        self.decoded = Some(dts);
-        let times = AccessUnitTimes { pts: shown.max(dts), dts, is_key: frame.kind == FrameKind::Key };
-        self.multiplexer.push_video(data, times);
-        self.statistics.frames.queued += 1;
     }
 
     fn send_sound(&mut self, frame: &Frame) {
-        let FrameData::Coded(data) = &frame.data else { return };
-        if self.has_ended || self.multiplexer.waiting() + data.len() > MOST_WAITING {
-            self.statistics.audio.dropped += 1;
-            return;
+        if self.has_ended {
+            self.mux.sound_dropped();
+        } else if self.mux.push_sound(frame) {
+            self.follow_rate();
         }
-        self.multiplexer.push_sound(data, ticks(frame.captured + self.config.latency));
-        if self.sound.on_frame(frame.captured, data.len()) {
-            self.controls.set(media_rate(self.config, self.sound.rate), self.has_ended);
-        }
-        let audio = &mut self.statistics.audio;
-        audio.queued += 1;
-        audio.sent.packets += 1;
-        audio.sent.size += DataSize::of(data);
+    }
+
+    /// The rate of the pictures beside all else.
+    fn follow_rate(&self) {
+        self.controls.set(media_rate(self.config, &self.mux), self.has_ended);
     }
 
     fn execute(&mut self, now: Timestamp, command: SenderCommand) {
@@ -155,9 +134,9 @@ impl TransportMachine {
             }
             SenderCommand::Limits(limits) => {
                 self.config.limits = limits;
-                self.controls.set(media_rate(self.config, self.sound.rate), self.has_ended);
+                self.follow_rate();
             }
-            SenderCommand::Latency(latency) => self.config.latency = latency,
+            SenderCommand::Latency(latency) => self.mux.set_latency(latency),
             SenderCommand::Control(control) => {
                 let why = "nothing comes back from the receiver of a transport stream";
                 let error = SpecError::new(&control.to_string(), why);
@@ -177,11 +156,11 @@ impl TransportMachine {
         if self.has_ended {
             return None;
         }
-        if self.multiplexer.waiting() > 0 {
+        if self.mux.waiting() > 0 {
             return Some(self.next);
         }
-        let due = self.multiplexer.clock_due()?;
-        Some(Timestamp::from_nanos(due.div_ceil(27) * 1_000).max(self.next))
+        let due = self.mux.clock_due()?;
+        Some(due.max(self.next))
     }
 
     /// Writes the datagram that leaves now; false where none does.
@@ -193,7 +172,7 @@ impl TransportMachine {
             let room = mtu.as_bytes().saturating_sub(self.config.overhead.as_bytes());
             (room / PACKET).clamp(1, MOST_PACKETS)
         });
-        self.multiplexer.write(now.as_nanos() * 27 / 1_000, most as usize, buffer);
+        self.mux.write(now, most as usize, buffer);
         let size = DataSize::of(buffer) + self.config.overhead;
         self.statistics.sent.packets += 1;
         self.statistics.sent.size += size;
@@ -205,8 +184,8 @@ impl TransportMachine {
 
     /// The rate at which datagrams leave: what waits has left within half of the latency.
     fn pace(&self) -> Bitrate {
-        let seconds = (self.config.latency.as_secs_f64() / 2.0).max(0.01);
-        let waiting = self.multiplexer.waiting() as f64 * 8.0 / seconds;
+        let seconds = (self.mux.latency().as_secs_f64() / 2.0).max(0.01);
+        let waiting = self.mux.waiting() as f64 * 8.0 / seconds;
         let least = self.config.limits.max.as_bps_f64().min(Bitrate::from_mbps(2).as_bps_f64());
         Bitrate::from_bps_f64(waiting.max(1.5 * least))
     }
@@ -240,17 +219,18 @@ impl TransportMachine {
     }
 
     fn snapshot(&self, now: Timestamp) -> SenderSnapshot {
-        let waiting = DataSize::from_bytes(self.multiplexer.waiting() as u64);
+        let waiting = DataSize::from_bytes(self.mux.waiting() as u64);
         let mut statistics = self.statistics;
+        statistics.audio = self.mux.audio();
         let frames = &mut statistics.frames;
-        frames.sent = frames.queued - self.multiplexer.pictures().min(frames.queued);
+        frames.sent = frames.queued - self.mux.pictures().min(frames.queued);
         frames.begun = frames.sent;
         SenderSnapshot {
             at: now,
             lanes: Vec::new(),
             statistics,
             allowance: self.config.limits.max,
-            target: media_rate(self.config, self.sound.rate),
+            target: media_rate(self.config, &self.mux),
             phase: "fixed",
             gauges: Vec::new(),
             backlog: waiting,
@@ -260,63 +240,10 @@ impl TransportMachine {
     }
 }
 
-/// What the sound takes of the stream, with its headers and stuffing.
-#[derive(Debug)]
-struct SoundRate {
-    rate: Bitrate,
-    /// Frames are measured since then; they had so many packets.
-    began: Option<Timestamp>,
-    packets: u64,
-}
-
-impl SoundRate {
-    /// Over which it is measured.
-    const WINDOW: TimeDelta = TimeDelta::from_secs(1);
-    /// Headers of a PES packet, and of an access unit of Opus in it.
-    const HEADERS: u64 = 18;
-
-    /// As usual: an Opus packet and its headers take a packet and a third in the mean, and AAC has twice the rate.
-    fn new(format: Option<SoundFormat>) -> Self {
-        let rate = match format {
-            None => Bitrate::ZERO,
-            Some(SoundFormat::Opus) => Bitrate::from_bps_f64(sound::RATE.as_bps_f64() * 1.6),
-            Some(SoundFormat::Aac) => Bitrate::from_bps_f64(sound::RATE.as_bps_f64() * 3.2),
-        };
-        Self { rate, began: None, packets: 0 }
-    }
-
-    /// A frame of so many octets was captured at that instant. True where the rate was measured anew.
-    fn on_frame(&mut self, captured: Timestamp, octets: usize) -> bool {
-        let time = captured.since(*self.began.get_or_insert(captured));
-        let is_measured = (Self::WINDOW..Self::WINDOW * 2).contains(&time);
-        if is_measured {
-            let size = DataSize::from_bytes(self.packets * PACKET);
-            self.rate = size.over(time).unwrap_or(self.rate);
-        }
-        if is_measured || time >= Self::WINDOW {
-            (self.began, self.packets) = (Some(captured), 0);
-        }
-        self.packets += (octets as u64 + Self::HEADERS).div_ceil(PACKET - 4);
-        is_measured
-    }
-}
-
-/// The rate of coded pictures that fits the largest rate on the wire beside headers, tables, clock references and `sound`.
-fn media_rate(config: TransportConfig, sound: Bitrate) -> Bitrate {
-    /// Tables ten times a second; headers and stuffing of a picture each 40 ms.
-    const TABLES: f64 = 10.0 * 2.0 * 188.0 * 8.0;
-    const PICTURES: f64 = 25.0 * 120.0 * 8.0;
-    if config.limits.max == Bitrate::MAX {
-        return Bitrate::MAX;
-    }
-    let payload = (MOST_PACKETS * PACKET) as f64;
-    let stream = config.limits.max.as_bps_f64() * payload / (payload + config.overhead.as_bytes_f64());
-    Bitrate::from_bps_f64(((stream - TABLES - PICTURES - sound.as_bps_f64()) * 184.0 / 188.0).max(20_000.0))
-}
-
-/// A time on the clock of the stream, 90 kHz.
-const fn ticks(at: Timestamp) -> u64 {
-    at.as_nanos() * 9 / 100_000
+/// The rate of coded pictures that fits the largest rate on the wire.
+fn media_rate(config: TransportConfig, mux: &Mux) -> Bitrate {
+    let payload = DataSize::from_bytes(MOST_PACKETS * PACKET);
+    mux.picture_rate(config.limits.max, payload, config.overhead)
 }
 
 impl Machine for TransportMachine {
@@ -354,7 +281,7 @@ mod tests {
     use super::*;
     use bytes::Bytes;
     use seaway_media::transport::TransportStream;
-    use seaway_session::OVERHEAD_IPV4;
+    use seaway_session::{FrameKind, OVERHEAD_IPV4};
     use std::sync::mpsc;
 
     const FRAME: usize = 20_000;
@@ -458,7 +385,7 @@ mod tests {
     #[test]
     fn the_rate_is_what_is_left_beside_sound_and_headers() {
         let Ends { machine, .. } = machine(Bitrate::from_mbps(2));
-        let rate = media_rate(machine.config, machine.sound.rate).as_bps_f64();
+        let rate = media_rate(machine.config, &machine.mux).as_bps_f64();
         assert!((1_600_000.0..1_850_000.0).contains(&rate), "{rate}");
     }
 }

@@ -3,6 +3,7 @@
 use super::channel::Channel;
 use super::event::SendEvent;
 use super::machine::RejectCounters;
+use super::mux::{Mux, PACKET};
 use super::sound_loss::SoundLoss;
 use crate::source::{FrameControls, PacketOverhead, SourceStatus};
 use seaway_control::{ControlSpec, Gauge, StreamId, Subflow};
@@ -182,6 +183,8 @@ pub(super) struct SenderMachine {
     controls: Arc<EncoderControls>,
     /// Where there is sound.
     sound_loss: Option<SoundLoss>,
+    /// Pictures and sound are one transport stream.
+    mux: Option<Mux>,
     next_snapshot: Timestamp,
     rejected: RejectCounters,
     /// A caller with another key was reported.
@@ -219,6 +222,7 @@ impl SenderMachine {
             updates,
             controls,
             sound_loss: None,
+            mux: None,
             next_snapshot: now,
             rejected,
             has_warned: false,
@@ -230,6 +234,13 @@ impl SenderMachine {
     /// Its sound is protected by what of it would be missing.
     pub(super) fn with_sound(self, loss: Option<SoundLoss>) -> Self {
         Self { sound_loss: loss, ..self }
+    }
+
+    /// Pictures and sound are one transport stream, and that is the session's only stream.
+    pub(super) fn with_mux(self, mux: Option<Mux>) -> Self {
+        let machine = Self { mux, ..self };
+        machine.update_controls();
+        machine
     }
 
     /// Each subflow leaves by a socket of its own, of the first `socket_count`.
@@ -258,7 +269,12 @@ impl SenderMachine {
 
     fn update_controls(&self) {
         let skip = self.sender.should_skip() || !self.is_ready;
-        self.controls.set(self.sender.share(StreamId(0)).media, skip);
+        let share = self.sender.share(StreamId(0)).media;
+        let share = self.mux.as_ref().map_or(share, |mux| {
+            let payload = self.sender.payload_limit() as u64 / PACKET * PACKET;
+            mux.picture_rate(share, DataSize::from_bytes(payload), self.sender.headers())
+        });
+        self.controls.set(share, skip);
     }
 
     /// The session goes on where the channel has become ready, and its receiver needs a key frame then.
@@ -388,10 +404,12 @@ impl SenderMachine {
         let controller = self.sender.controller();
         let mut gauges = Vec::new();
         controller.inspect(&mut |gauge| gauges.push(gauge));
+        let mut statistics = self.sender.statistics();
+        statistics.audio = self.mux.as_ref().map_or(statistics.audio, Mux::audio);
         let subflows = (0..controller.subflows()).map(|subflow| controller.allowance(Subflow(subflow)).rate);
         SenderSnapshot {
             at: now,
-            statistics: self.sender.statistics(),
+            statistics,
             allowance: subflows.sum(),
             target: controller.target().rate,
             phase: controller.phase(),
@@ -413,13 +431,29 @@ impl SenderMachine {
         self.sender.on_limits(now, Limits { min, start: start.min(max), max });
     }
 
+    fn send_picture(&mut self, now: Timestamp, frame: &Frame) {
+        let muxed = self.mux.as_mut().map(|mux| mux.picture_frame(now, frame));
+        match &muxed {
+            // The sender counts a frame that it cannot send.
+            None => drop(self.sender.handle_frame(now, frame)),
+            Some(Some(packets)) => drop(self.sender.handle_frame(now, packets)),
+            Some(None) => self.sender.on_frame_skipped(now),
+        }
+    }
+
+    fn send_sound(&mut self, now: Timestamp, frame: &Frame) {
+        match &mut self.mux {
+            Some(mux) => mux.push_sound_beside(frame),
+            None => drop(self.sender.handle_frame(now, frame)),
+        }
+    }
+
     fn execute(&mut self, now: Timestamp, command: SenderCommand) {
         match command {
             SenderCommand::Frame(_) if !self.is_ready => self.sender.on_frame_skipped(now),
-            // The sender counts a frame that it cannot send.
-            SenderCommand::Frame(frame) => drop(self.sender.handle_frame(now, &frame)),
+            SenderCommand::Frame(frame) => self.send_picture(now, &frame),
             SenderCommand::Sound(_) if !self.is_ready => {}
-            SenderCommand::Sound(frame) => drop(self.sender.handle_frame(now, &frame)),
+            SenderCommand::Sound(frame) => self.send_sound(now, &frame),
             SenderCommand::FrameSkipped => self.sender.on_frame_skipped(now),
             SenderCommand::Limits(limits) => {
                 self.limits = limits;
@@ -431,6 +465,7 @@ impl SenderMachine {
             }
             SenderCommand::Latency(latency) => {
                 self.sender.on_latency(latency);
+                self.mux.iter_mut().for_each(|mux| mux.set_latency(latency));
                 self.sound_loss.iter_mut().for_each(|loss| loss.set_latency(latency));
             }
             SenderCommand::Control(control) => {

@@ -30,6 +30,7 @@ pub struct SenderBuilder {
     pub(super) key: Option<SessionKey>,
     pub(super) insecure: bool,
     pub(super) plain: bool,
+    pub(super) transport_stream: bool,
     pub(super) control: Result<ControlSpec, seaway_control::SpecError>,
     pub(super) limits: Limits,
     pub(super) repair: Repair,
@@ -67,6 +68,7 @@ impl SenderBuilder {
             key: None,
             insecure: false,
             plain: false,
+            transport_stream: false,
             control: Registry::DEFAULT.parse(),
             limits: Limits { min, start, max },
             repair: Repair::default(),
@@ -128,6 +130,12 @@ impl SenderBuilder {
     /// own, RTCP to the next port, and the controller runs on the reports that come. Not with a key.
     pub fn plain(self, plain: bool) -> Self {
         Self { plain, ..self }
+    }
+
+    /// [Plain](Self::plain) RTP is one MPEG transport stream with the pictures and the sound (RFC 2250 section 2), in place of a
+    /// stream of the pictures alone.
+    pub fn transport_stream(self, transport_stream: bool) -> Self {
+        Self { transport_stream, ..self }
     }
 
     /// The rate controller, `seaway` by default.
@@ -238,7 +246,7 @@ impl SenderBuilder {
 
     /// Sends sound with the pictures of [`pictures`](Self::pictures) or [`coded`](Self::coded), as Opus: its first sample is played
     /// when the first picture is shown, and it begins again where the pictures do. It leaves before them, and its rate is taken
-    /// out of theirs. Not with plain RTP for players of others, nor over the window transport. A media server may refuse it
+    /// out of theirs. Of plain RTP for players of others a [transport stream](Self::transport_stream) alone has it; not over the window transport. A media server may refuse it
     /// ([`SendEvent::SoundRefused`](crate::SendEvent::SoundRefused)).
     pub fn sound(self, sound: impl Into<Option<Box<dyn AudioSource>>>) -> Self {
         Self { sound: sound.into(), ..self }
@@ -258,6 +266,16 @@ impl SenderBuilder {
         Self { sound_delay: delay, ..self }
     }
 
+    /// Whether the receiver is a player of others.
+    pub(super) fn is_plain(&self) -> bool {
+        self.plain && self.key.is_none() && self.server.is_none()
+    }
+
+    /// Whether the receiver gets a transport stream.
+    pub(super) fn has_mux(&self) -> bool {
+        self.carrier.is_some() || self.transport_stream && self.is_plain()
+    }
+
     /// Whether the sound is live.
     pub(super) fn has_live_sound(&self) -> bool {
         self.sound.as_ref().is_some_and(|sound| sound.is_live())
@@ -270,7 +288,7 @@ impl SenderBuilder {
             Feed::External { .. } => self.has_live_sound(),
             Feed::Source(_) | Feed::Application => false,
         };
-        let is_understood = self.server.is_some() || !self.plain || self.key.is_some();
+        let is_understood = !self.is_plain() || self.transport_stream;
         let has_track = self.sound.is_some() || self.copied_sound.is_some();
         has_track && has_times && !self.window && is_understood
     }

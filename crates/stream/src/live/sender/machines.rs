@@ -7,6 +7,7 @@ use crate::live::channel::Channel;
 use crate::live::identity::Identity;
 use crate::live::input::SOUND;
 use crate::live::multiplexed::{Carrier, TransportConfig, TransportMachine};
+use crate::live::mux::Mux;
 use crate::live::runtime::Runtime;
 use crate::live::sender_machine::SenderMachine;
 use crate::live::server::{self, Publication};
@@ -48,11 +49,13 @@ impl SenderBuilder {
         queues: SessionQueues,
     ) -> Result<Ends, Error> {
         let Self { to, key, limits, latency, .. } = self;
-        let plain = self.plain && key.is_none() && self.server.is_none();
+        let plain = self.is_plain();
+        let mux = (plain && self.transport_stream).then(|| Mux::new(self.muxed_sound(), *latency));
+        let format = if mux.is_some() { Format::Mp2t } else { self.format };
         let identity = Identity::random()?;
         let is_protected = key.is_some() || self.server.is_some() || self.listens;
         let mut config =
-            config(*to, identity, is_protected, self.control.clone()?, *limits, self.format).within(*latency);
+            config(*to, identity, is_protected, self.control.clone()?, *limits, format).within(*latency);
         self.repair.apply(*latency, &mut config);
         config.pushback = config.pushback.filter(|_| self.pushback);
         if let Some(mtu) = self.mtu {
@@ -68,7 +71,7 @@ impl SenderBuilder {
             config.queue.delay = config.queue.delay.map(|delay| delay.max(*latency));
         }
         let overhead = PacketOverhead::new(config.packet, config.overhead);
-        if self.has_sound() {
+        if self.has_sound() && mux.is_none() {
             let copied = self.copied_sound.as_ref().and_then(|track| track.rate(overhead.headers));
             let rate = copied.unwrap_or_else(|| sound::wire_rate(overhead.headers));
             let aac = self.copied_sound.as_ref().and_then(CodedTrack::aac_config).map(StreamDescription::aac);
@@ -120,17 +123,22 @@ impl SenderBuilder {
             Some(policy) => policy::build(policy)?,
             None => Box::new(Direct::new()),
         };
-        let has_sound = config.streams.len() > usize::from(SOUND.0);
+        let is_stream = config.streams.len() > usize::from(SOUND.0);
+        let has_sound = is_stream || mux.is_some() && self.has_sound();
         // A media server does not request lost sound.
         let is_repaired_sound = resource.is_none() && config.repair.is_some();
-        let sound_loss = has_sound.then(|| SoundLoss::new(is_repaired_sound, *latency));
+        let sound_loss = is_stream.then(|| SoundLoss::new(is_repaired_sound, *latency));
         let session = session::Sender::new(now, config, policy)?;
         let media_clock = Some(session.media_clock(StreamId(0)));
         let room = DataSize::from_bytes(session.payload_limit() as u64);
+        // The share of the pictures is what the transport stream leaves them.
+        let (overhead, room) =
+            if mux.is_some() { (PacketOverhead::NONE, DataSize::MAX) } else { (overhead, room) };
         let SessionQueues { commands, updates } = queues;
         let machine = SenderMachine::new(now, session, channel, control_address, breaker, commands, updates)
             .with_sockets(socket_count)
-            .with_sound(sound_loss);
+            .with_sound(sound_loss)
+            .with_mux(mux);
         let machine = if has_lanes { machine.with_lanes(self.via.len()) } else { machine };
         let controls = machine.controls();
         runtime.add(machine, sockets)?;
@@ -161,6 +169,12 @@ impl SenderBuilder {
         Ok(next(self.to)?)
     }
 
+    /// The sound of a transport stream.
+    fn muxed_sound(&self) -> Option<SoundFormat> {
+        let format = self.copied_sound.as_ref().map_or(SoundFormat::Opus, CodedTrack::format);
+        self.has_sound().then_some(format)
+    }
+
     /// Adds the machine of a transport stream.
     pub(super) fn add_transport(
         &self,
@@ -169,10 +183,9 @@ impl SenderBuilder {
         carrier: Carrier,
         queues: SessionQueues,
     ) -> Result<Ends, Error> {
-        let has_sound = self.has_sound();
         let (limits, latency, mtu) = (self.limits, self.latency, self.mtu);
-        let format = self.copied_sound.as_ref().map_or(SoundFormat::Opus, CodedTrack::format);
-        let (sound, overhead) = (has_sound.then_some(format), overhead(self.to, false));
+        let (sound, overhead) = (self.muxed_sound(), overhead(self.to, false));
+        let has_sound = sound.is_some();
         let config = TransportConfig { limits, latency, sound, overhead, mtu };
         let sockets = match &carrier {
             Carrier::Udp { to, hops } => {

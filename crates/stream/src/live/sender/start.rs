@@ -66,7 +66,7 @@ impl SenderBuilder {
     pub fn start_on(mut self, runtime: &mut Runtime) -> Result<Sender, Error> {
         self.check()?;
         // Media servers take Opus alone.
-        let (takes_all, takes_aac) = (self.carrier.is_some(), self.server.is_none());
+        let (takes_all, takes_aac) = (self.has_mux(), self.server.is_none());
         let is_taken = |track: &CodedTrack| match track.format() {
             SoundFormat::Opus => true,
             SoundFormat::Aac => takes_all || takes_aac && track.aac_config().is_some(),
@@ -205,6 +205,9 @@ impl SenderBuilder {
             _ if self.listens && (self.window || self.plain || !self.via.is_empty()) => Err(Error::NotByCall),
             _ if !self.via.is_empty() && (self.plain || self.server.is_some()) => Err(Error::NoLanes),
             _ if self.via.len() > 1 && self.window => Err(Error::NoLanes),
+            _ if self.transport_stream && !(self.is_plain() && self.format == Format::H264) => {
+                Err(Error::NotMuxed)
+            }
             _ => Ok(()),
         }
     }
