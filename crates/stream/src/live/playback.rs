@@ -216,6 +216,10 @@ impl Player {
                 if let ReceiverEvent::SessionChanged(session) = &event {
                     self.follow_format(session);
                 }
+                if matches!(event, ReceiverEvent::SessionEnded) {
+                    // No other picture begins, which would show that the last one is whole.
+                    self.programme.iter_mut().for_each(Programme::finish);
+                }
                 if let ReceiverEvent::FramesLost { stream, .. } | ReceiverEvent::Frozen { stream } = &event
                     && !self.is_sound(*stream)
                 {
