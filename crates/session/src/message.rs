@@ -353,3 +353,138 @@ impl ControlData {
         Self { sequence_number: data.sequence_number, sent: data.sent, rtt: data.rtt, tag }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seaway_control::StreamId;
+
+    fn packet() -> RtpPacket {
+        RtpPacket {
+            marker: true,
+            payload_type: payload_type::H264,
+            sequence_number: 0x1234,
+            timestamp: 0x0102_0304,
+            ssrc: 0x0506_0708,
+            payload: Bytes::from_static(&[0x41, 0x9A, 1]).into(),
+            ..RtpPacket::default()
+        }
+    }
+
+    fn control(tag: Option<u16>) -> ControlData {
+        let sent = MicrosClock::from_timestamp(Timestamp::from_nanos(7_000_000));
+        ControlData { sequence_number: 9, sent, rtt: Some(TimeDelta::from_millis(50)), tag }
+    }
+
+    fn marking() -> FrameMarking {
+        let (start, end, independent, discardable) = (true, false, true, false);
+        FrameMarking { start, end, independent, discardable, frame: 5, sequence_number: 6 }
+    }
+
+    fn octets(packet: &RtpPacket) -> Bytes {
+        let message = Message::Rtp(packet.clone());
+        let mut octets = Vec::new();
+        message.encode(&mut octets);
+        assert_eq!(octets.len(), message.wire_len(), "{packet:?}");
+        octets.into()
+    }
+
+    #[test]
+    fn packets_take_the_octets_that_they_count_and_come_back() {
+        for control in [control(None), control(Some(3))] {
+            for marking in [None, Some(marking())] {
+                for transport_sequence in [None, Some(8)] {
+                    let packet =
+                        RtpPacket { control: Some(control), marking, transport_sequence, ..packet() };
+                    let octets = octets(&packet);
+                    let is_tagged = control.tag.is_some();
+                    let head =
+                        RtpPacket::header_len(is_tagged, marking.is_some(), transport_sequence.is_some());
+                    assert_eq!(octets.len(), head + 3);
+                    let decoded = Ok(Message::Rtp(packet));
+                    assert_eq!(Message::decode(&octets), decoded);
+                    assert_eq!(Message::decode_plain(&octets, Some(4)), decoded, "one of this project");
+                }
+            }
+        }
+        let marked = RtpPacket { marking: Some(marking()), transport_sequence: Some(8), ..packet() };
+        assert_eq!(Message::decode(&octets(&marked)), Ok(Message::Rtp(marked)));
+    }
+
+    /// The identifier of the number is that of the session description, and there may be none.
+    #[test]
+    fn numbers_of_others_are_read_by_their_identifier() {
+        let numbered = RtpPacket { transport_sequence: Some(8), ..packet() };
+        let octets = octets(&numbered);
+        assert_eq!(octets.len(), HEADER_LEN + 4 + 4 + 3);
+        assert_eq!(Message::decode(&octets), Ok(Message::Rtp(packet())));
+        assert_eq!(Message::decode_plain(&octets, Some(4)), Ok(Message::Rtp(numbered)));
+        assert_eq!(Message::decode_plain(&octets, Some(5)), Ok(Message::Rtp(packet())));
+        assert_eq!(Message::decode_plain(&octets, None), Ok(Message::Rtp(packet())));
+    }
+
+    /// A contributing source, or two octets of padding.
+    #[test]
+    fn what_no_endpoint_here_sends_is_passed_over_in_plain_packets() {
+        let plain = octets(&packet());
+        let (mut contributed, mut padded) = (plain.to_vec(), plain.to_vec());
+        contributed[0] |= 1;
+        contributed.splice(HEADER_LEN..HEADER_LEN, [1, 2, 3, 4]);
+        padded[0] |= 0x20;
+        padded.extend([0, 2]);
+        for octets in [contributed, padded].map(Bytes::from) {
+            assert!(Message::decode(&octets).is_err());
+            assert_eq!(Message::decode_plain(&octets, None), Ok(Message::Rtp(packet())));
+        }
+        assert!(Message::decode_plain(&plain.slice(..HEADER_LEN - 1), None).is_err());
+    }
+
+    /// What is in them belongs to others; elements of our own are never so short.
+    #[test]
+    fn malformed_elements_are_refused() {
+        for id in
+            [TfrcData::DEFAULT_ID, CtfrcData::DEFAULT_ID, FrameMarking::DEFAULT_ID, TRANSPORT_SEQUENCE_ID]
+        {
+            let mut octets = octets(&packet()).to_vec();
+            octets[0] |= 0x10;
+            octets.splice(HEADER_LEN..HEADER_LEN, [0x10, 0, 0, 1, id, 1, 7, 0]);
+            let octets = Bytes::from(octets);
+            assert!(Message::decode(&octets).is_err(), "{id}");
+            assert_eq!(Message::decode_plain(&octets, None), Ok(Message::Rtp(packet())));
+        }
+    }
+
+    /// It is no RTP either, though its version is the same.
+    #[test]
+    fn malformed_rtcp_is_refused() {
+        // A receiver report of one word, a whole one, and one that is cut off behind it.
+        let report = [0x80, 201, 0, 1, 0, 0, 0, 7];
+        let whole = Bytes::copy_from_slice(&report);
+        assert_eq!(Message::decode(&whole), Ok(Message::Rtcp(whole.clone())));
+        assert_eq!(Message::decode_plain(&whole, None), Ok(Message::Rtcp(whole.clone())));
+        assert_eq!(Message::Rtcp(whole.clone()).wire_len(), 8);
+        let cut = Bytes::from([&report[..], &report[..4]].concat());
+        assert!(Message::decode(&cut).is_err() && Message::decode_plain(&cut, None).is_err());
+    }
+
+    #[test]
+    fn each_stream_has_payload_types_of_its_own() {
+        let of = |payload_type: fn(StreamId) -> u8| {
+            (0..8).map(|id| payload_type(StreamId(id))).collect::<Vec<_>>()
+        };
+        assert_eq!(of(payload_type::retransmission), (112..120).collect::<Vec<_>>());
+        assert_eq!(of(payload_type::fec), (120..128).collect::<Vec<_>>());
+        assert_eq!((payload_type::retransmission(StreamId(9)), payload_type::fec(StreamId(9))), (113, 121));
+    }
+
+    #[test]
+    fn a_message_is_written_over() {
+        let mut message = Message::Rtp(packet());
+        message.rtp_mut().sequence_number += 1;
+        let next = RtpPacket { sequence_number: 0x1235, ..packet() };
+        assert_eq!(message, Message::Rtp(next));
+        let mut message = Message::default();
+        *message.rtp_mut() = packet();
+        assert_eq!(message, Message::Rtp(packet()));
+    }
+}

@@ -204,6 +204,68 @@ mod tests {
         assert_eq!(parse(&bytes), Some(description()));
     }
 
+    #[test]
+    fn other_packets_are_no_description() {
+        let mut bytes = Vec::new();
+        description().emit(&mut bytes);
+        let packet = App::parse(rtcp::packets(&bytes).next().unwrap().unwrap()).unwrap();
+        let of = |app: App<'_>| SessionDescription::parse(&app);
+        assert_eq!(of(packet), Some(description()));
+        assert!(of(App { name: *b"SEAL", ..packet }).is_none());
+        assert!(of(App { subtype: TAKES_AAC, ..packet }).is_none());
+        assert!(!takes_aac(&packet) && !takes_aac(&App { name: *b"SEAL", ..taking_aac(7) }));
+        // The version, and how many streams there are.
+        for (at, octet) in [(0, 2), (3, 0), (3, SourceId::STREAMS + 1), (3, 255)] {
+            let mut data = packet.data.to_vec();
+            data[at] = octet;
+            assert!(of(App { data: &data, ..packet }).is_none(), "{octet} at {at}");
+        }
+    }
+
+    /// Blanks before the options of a controller change nothing but how long its text is.
+    #[test]
+    fn a_control_text_has_a_bound() {
+        let of = |len: usize| {
+            let text = format!("tfrc({}profile=ns2)", " ".repeat(len - "tfrc(profile=ns2)".len()));
+            let head = [VERSION, 0, 0, 1, 4, 176, (len >> 8) as u8, len as u8, 0];
+            let data = [&head[..], text.as_bytes(), &[0; 3]].concat();
+            SessionDescription::parse(&App { subtype: SUBTYPE, ssrc: 1, name: NAME, data: &data })
+        };
+        assert!(of(100).is_some() && of(LONGEST).is_some());
+        assert!(of(LONGEST + 1).is_none() && of(LONGEST + 100).is_none());
+    }
+
+    #[test]
+    fn there_are_one_to_eight_streams() {
+        let of = |streams: u8| {
+            let head = [VERSION, 0, 0, streams, 4, 176, 0, 3];
+            let data = [&head[..], &vec![0; streams.into()], b"gcc"].concat();
+            SessionDescription::parse(&App { subtype: SUBTYPE, ssrc: 1, name: NAME, data: &data })
+        };
+        assert_eq!([0, 1, 8, 9].map(|streams| of(streams).is_some()), [false, true, true, false]);
+    }
+
+    #[test]
+    fn each_flag_comes_back() {
+        for (lanes, fec) in [(false, false), (false, true), (true, false)] {
+            let (mut bytes, description) = (Vec::new(), SessionDescription { lanes, fec, ..description() });
+            description.emit(&mut bytes);
+            assert_eq!(parse(&bytes), Some(description));
+        }
+    }
+
+    /// Of the streams, the second and the fourth have a clock of their own, and the last is offered as AAC.
+    #[test]
+    fn only_unusual_streams_take_four_octets() {
+        let (mut bytes, text) = (Vec::new(), description().control.to_string());
+        description().emit(&mut bytes);
+        let own =
+            description().streams.iter().filter(|stream| stream.without_offer().has_own_clock()).count();
+        assert!(!StreamDescription::video(Format::H264).has_own_clock());
+        let data = HEAD_LEN + description().streams.len() + text.len() + own * CLOCK_LEN + 4;
+        assert_eq!(bytes.len(), 12 + data.next_multiple_of(4));
+    }
+
     /// What follows the clocks is zeros to a receiver that knows no AAC: the last stream is Opus to it.
     #[test]
     fn aac_is_offered_in_place_of_opus() {

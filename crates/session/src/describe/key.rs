@@ -53,6 +53,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn octets_come_back_and_are_not_shown() {
+        let octets = std::array::from_fn(|index| index as u8);
+        let key = SessionKey::new(octets);
+        assert_eq!(key.as_bytes(), &octets);
+        assert_eq!(format!("{key:?}"), "SessionKey(secret)");
+    }
+
+    #[test]
     fn text_form() {
         let key = SessionKey::new(std::array::from_fn(|index| index as u8 ^ 0xFA));
         let text = key.to_text();

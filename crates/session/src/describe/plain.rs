@@ -86,3 +86,23 @@ impl PlainVideo {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seaway_wire::aac::Config;
+
+    #[test]
+    fn sound_is_a_stream_of_its_format() {
+        let config = Config::parse([0x12, 0x10]).unwrap();
+        let of = |format| PlainSound { format, payload_type: 97, port: None }.description();
+        assert_eq!(of(Format::Aac(config)), StreamDescription::aac(config));
+        assert_eq!(of(Format::Opus), StreamDescription::opus());
+        assert!(of(Format::Opus).is_audio() && !StreamDescription::video(Format::H264).is_audio());
+    }
+
+    #[test]
+    fn a_transport_stream_is_not_asked_for_key_frames() {
+        assert!(!PlainVideo::of(Format::Mp2t, 33).pli && PlainVideo::of(Format::H264, 96).pli);
+    }
+}

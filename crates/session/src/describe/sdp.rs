@@ -299,6 +299,34 @@ mod tests {
     }
 
     #[test]
+    fn clocks_have_a_bound() {
+        for (said, clock_rate) in
+            [("48000", 48_000), ("16777215", 16_777_215), ("0", 90_000), ("16777216", 90_000)]
+        {
+            let text = format!("v=0\nm=video 5004 RTP/AVP 96\na=rtpmap:96 H264/{said}\n");
+            assert_eq!(text.parse::<PlainRtp>().unwrap().video.unwrap().clock_rate, clock_rate);
+        }
+    }
+
+    /// A number of packets is read where their extension has an identifier that is not zero; they are reported where that is taken.
+    #[test]
+    fn an_extension_is_known_by_its_name() {
+        let of = |extension: &str, feedback: &str| {
+            let text = format!(
+                "v=0\nm=video 5004 RTP/AVPF 96\na=rtpmap:96 H264/90000\na=extmap:{extension}\na=rtcp-fb:96 {feedback}\n"
+            );
+            let video = text.parse::<PlainRtp>().unwrap().video.unwrap();
+            (video.transport_id, video.feedback)
+        };
+        let ours = |id: u8| format!("{id} {TRANSPORT_WIDE}");
+        assert_eq!(of(&ours(5), "transport-cc"), (Some(5), Some(FeedbackFormat::Twcc)));
+        assert_eq!(of(&ours(5), "nack"), (Some(5), None));
+        assert_eq!(of(&ours(5), "ack ccfb"), (Some(5), Some(FeedbackFormat::Ccfb)));
+        assert_eq!(of(&ours(0), "transport-cc"), (None, None));
+        assert_eq!(of("5 urn:ietf:params:rtp-hdrext:toffset", "transport-cc"), (None, None));
+    }
+
+    #[test]
     fn what_cannot_be_received_is_said() {
         let refused = |text: &str| text.parse::<PlainRtp>().unwrap_err();
         assert!(refused("hello").contains("begins with v=0"));
@@ -306,7 +334,8 @@ mod tests {
         assert!(refused("v=0\nm=video 5004 RTP/SAVPF 96\n").contains("RTP/SAVPF"));
         let vp8 = "v=0\nm=video 5004 RTP/AVP 96\na=rtpmap:96 VP8/90000\n";
         assert_eq!(refused(vp8), "video as VP8; expected H264 or H265 or AV1 or MP2T");
-        assert!(refused(&format!("v=0\n{}", "x".repeat(LONGEST))).contains("at most"));
+        assert!(refused(&format!("v=0\n{}", "x".repeat(LONGEST - 3))).contains("at most"));
+        assert!(refused(&format!("v=0\n{}", "x".repeat(LONGEST - 4))).contains("no video"));
     }
 
     /// As FFmpeg and GStreamer write it; packets out of order have numbers that are not read.
@@ -378,6 +407,8 @@ mod tests {
             "m=audio 0 UDP/TLS/RTP/SAVPF 109\na=rtpmap:109 opus/48000/2\n",
             "m=audio 9 UDP/TLS/RTP/SAVPF 109\na=rtpmap:109 opus/48000/2\na=inactive\n",
             "m=audio 9 UDP/TLS/RTP/SAVPF 8\na=rtpmap:8 PCMA/8000\n",
+            "m=audio 9 RTP/AVP 109\na=rtpmap:109 opus/48000/2\n",
+            "m=text 9 UDP/TLS/RTP/SAVPF 109\na=rtpmap:109 opus/48000/2\n",
             "m=audio 9 UDP/TLS/RTP/SAVPF 300\na=rtpmap:300 opus/48000/2\n",
         ] {
             assert_eq!(of(none).sound, None, "{none}");

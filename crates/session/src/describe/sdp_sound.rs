@@ -186,6 +186,7 @@ mod tests {
             ("m=audio 5006 RTP/AVP 97\n".into(), "audio as payload type 97, which has no name there"),
             ("m=audio 5006 RTP/AVP 0\n".into(), "audio as PCMU"),
             ("m=audio 5006 RTP/AVP\n".into(), "audio as nothing"),
+            (opus.replace("97", "128"), "audio as nothing"),
             (opus.replace("RTP/AVP", "RTP/SAVP"), "audio by RTP/SAVP"),
             (opus.replace("5006", "0"), "audio that is not sent"),
             (

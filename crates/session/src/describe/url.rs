@@ -182,7 +182,16 @@ mod tests {
         assert_eq!(url.to_secret_text(), text);
         assert_eq!(format!("rtp://a:1?key={key}&mode=caller").parse(), Ok(url));
         let listener = SessionUrl::new("a:1".into(), None).with_mode(Mode::Listener);
+        assert_eq!(listener.to_string(), "rtp://a:1?mode=listener");
         assert_eq!(listener.to_string().parse(), Ok(listener));
+    }
+
+    #[test]
+    fn a_key_is_given_once_and_not_to_the_window_transport() {
+        let key = SessionKey::new([7; 32]).to_text();
+        for wrong in [format!("rtp://a:1?key={key}&key={key}"), format!("seaway+window://a:1?key={key}")] {
+            assert!(wrong.parse::<SessionUrl>().is_err(), "{wrong}");
+        }
     }
 
     #[test]

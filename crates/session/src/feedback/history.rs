@@ -628,6 +628,148 @@ mod tests {
         assert_eq!(history.find_echo(Subflow(5), MicrosClock::from_timestamp(at(27))), None);
     }
 
+    /// Also where others were forgotten.
+    #[test]
+    fn each_echo_is_found() {
+        let mut history = SendHistory::new(true);
+        let ids: Vec<_> = (0..20).map(|millis| send(&mut history, at(millis * 3), 0)).collect();
+        let find = |history: &SendHistory, index: u64| {
+            history.find_echo(Subflow(0), MicrosClock::from_timestamp(at(index * 3)))
+        };
+        (0..20).for_each(|index| assert_eq!(find(&history, index), Some(ids[index as usize])));
+        history.resolve_before(Subflow(0), ids[6]);
+        (0..6).for_each(|index| assert_eq!(find(&history, index), None));
+        (6..20).for_each(|index| assert_eq!(find(&history, index), Some(ids[index as usize])));
+    }
+
+    /// What is in flight left, and was neither reported nor declared lost nor forgotten.
+    #[test]
+    fn what_is_in_flight_is_counted() {
+        let mut history = SendHistory::new(true);
+        (0..6).for_each(|millis| assert_eq!(send(&mut history, at(millis), 0), PacketId(millis)));
+        let mut flights = vec![history.flight()];
+        for _ in 0..2 {
+            received(&mut history, at(10), PacketId(1));
+            flights.push(history.flight());
+        }
+        let mut reports = Vec::new();
+        for _ in 0..2 {
+            history.on_lost(PacketId(2), &mut reports);
+            flights.push(history.flight());
+        }
+        assert_eq!(reports.len(), 1);
+        received(&mut history, at(11), PacketId(2));
+        flights.push(history.flight());
+        // Packet 0 is forgotten as it is.
+        history.resolve_before(Subflow(0), PacketId(3));
+        flights.push(history.flight());
+        assert_eq!(lost(&mut history, at(1004)), [3, 4]);
+        flights.push(history.flight());
+        assert_eq!(flights, [6, 5, 5, 4, 4, 4, 3, 1].map(|packets| DataSize::from_bytes(packets * 1000)));
+    }
+
+    #[test]
+    fn what_is_resolved_on_every_subflow_is_forgotten() {
+        let mut history = SendHistory::new(true);
+        for millis in 0..10 {
+            send(&mut history, at(millis), millis as u8 % 2);
+        }
+        history.resolve_before(Subflow(0), PacketId(6));
+        assert_eq!(history.oldest(), PacketId(0));
+        history.resolve_before(Subflow(1), PacketId(3));
+        assert_eq!((history.oldest(), history.sent_at(PacketId(2))), (PacketId(3), None));
+        history.resolve_before(Subflow(1), PacketId(2));
+        assert_eq!(history.oldest(), PacketId(3));
+        assert_eq!(history.next_loss(|_| TIMES), Some(at(1003)));
+    }
+
+    #[test]
+    fn what_nobody_reports_is_forgotten_after_a_time() {
+        let mut history = SendHistory::new(false);
+        assert!(!history.detects_loss() && SendHistory::new(true).detects_loss());
+        send(&mut history, at(0), 0);
+        send(&mut history, at(1), 0);
+        history.forget(at(0) + MEMORY);
+        assert_eq!((history.oldest(), history.flight()), (PacketId(0), DataSize::from_bytes(2000)));
+        history.forget(at(1) + MEMORY);
+        assert_eq!((history.oldest(), history.flight()), (PacketId(1), DataSize::from_bytes(1000)));
+    }
+
+    /// What was received, and where nobody reports, nothing is declared lost because it is forgotten.
+    #[test]
+    fn only_what_may_be_lost_is_declared_lost() {
+        for (detects_loss, is_received, is_lost) in
+            [(true, false, true), (true, true, false), (false, false, false)]
+        {
+            let mut history = SendHistory::new(detects_loss);
+            send(&mut history, at(0), 0);
+            if is_received {
+                received(&mut history, at(0), PacketId(0));
+            }
+            assert_eq!(history.forget_oldest().is_some(), is_lost);
+            assert_eq!((history.flight(), history.oldest()), (DataSize::ZERO, PacketId(1)));
+        }
+    }
+
+    #[test]
+    fn the_next_report_names_what_is_behind_the_newest() {
+        let mut history = SendHistory::new(true);
+        (0..4).for_each(|millis| _ = send(&mut history, at(millis), 0));
+        assert_eq!(history.next_reported(Subflow(0)), Some(at(0)));
+        received(&mut history, at(10), PacketId(1));
+        assert_eq!(history.next_reported(Subflow(0)), Some(at(2)));
+        received(&mut history, at(10), PacketId(3));
+        assert_eq!((history.next_reported(Subflow(0)), history.next_reported(Subflow(1))), (None, None));
+    }
+
+    #[test]
+    fn what_is_outstanding_is_told_by_subflow() {
+        let mut history = SendHistory::new(true);
+        (0..6).for_each(|millis| _ = send(&mut history, at(millis), millis as u8 % 2));
+        received(&mut history, at(10), PacketId(2));
+        history.on_lost(PacketId(3), &mut Vec::new());
+        let outstanding = |subflow| history.outstanding(Subflow(subflow)).collect::<Vec<_>>();
+        assert_eq!(outstanding(0), [(PacketId(0), at(0)), (PacketId(4), at(4))]);
+        assert_eq!(outstanding(1), [(PacketId(1), at(1)), (PacketId(5), at(5))]);
+    }
+
+    #[test]
+    fn header_fields_are_kept() {
+        let mut history = SendHistory::new(true);
+        let id = send(&mut history, at(0), 0);
+        let packet = SentPacket { id: history.next_id(), sequence: 1, ..history.records[0].packet };
+        let fields = HeaderFields { tag: Some(7), ends_frame: true };
+        history.push(at(1), &packet, fields);
+        assert_eq!((history.fields_of(id), history.fields_of(packet.id)), (HeaderFields::default(), fields));
+    }
+
+    /// A packet whose arrival is hours from that of the one before says that the peer's clock was set.
+    #[test]
+    fn a_step_of_the_clock_is_known_by_its_packet() {
+        let mut history = SendHistory::new(true);
+        let ids: Vec<_> = (0..3).map(|millis| send(&mut history, at(millis), 0)).collect();
+        for (id, seconds) in ids.iter().zip([100, 100, 50_000]) {
+            let arrival = Some(RemoteTimestamp::from_nanos(seconds * 1_000_000_000));
+            history.on_received(at(20), *id, arrival, Ecn::NotEct, &mut Vec::new());
+        }
+        assert_eq!(
+            ids.iter().map(|id| history.is_out_of_step(*id)).collect::<Vec<_>>(),
+            [false, false, true]
+        );
+    }
+
+    /// A packet came 90 ms after one that overtook it: the next one is waited for, though many others overtake it.
+    #[test]
+    fn what_came_late_by_itself_is_waited_for() {
+        let mut history = SendHistory::new(true);
+        (0..2).for_each(|millis| assert_eq!(send(&mut history, at(millis), 0), PacketId(millis)));
+        assert!(arrive(&mut history, at(10), 1..=1).is_empty());
+        assert_eq!(lost(&mut history, at(80)), [0]);
+        assert!(arrive(&mut history, at(100), 0..=0).is_empty());
+        (200..220).for_each(|millis| _ = send(&mut history, at(millis), 0));
+        assert!(arrive(&mut history, at(220), 3..=21).is_empty());
+    }
+
     #[test]
     fn memory_is_bounded() {
         let mut history = SendHistory::new(true);

@@ -97,6 +97,16 @@ mod tests {
         assert_eq!(join(config(), [&payload(&[0, 16, 0, 24, 0, 1])].into_iter()), None, "a part alone");
     }
 
+    /// A unit of which more comes than it has by its own account, and parts that do not agree.
+    #[test]
+    fn parts_that_contradict_each_other_are_refused() {
+        let parts =
+            |second: &[u8]| join(config(), [&payload(&[0, 16, 0, 32, 1, 2]), &payload(second)].into_iter());
+        assert!(parts(&[0, 16, 0, 32, 3, 4]).is_some());
+        assert_eq!(parts(&[0, 16, 0, 40, 3, 4]), None, "four octets, then five");
+        assert_eq!(parts(&[0, 16, 0, 32, 3, 4, 5]), None, "five octets of four");
+    }
+
     #[test]
     fn another_frame_is_refused() {
         let mut payloads = Vec::new();
@@ -114,6 +124,8 @@ mod tests {
         ] {
             assert!(cut(config, &frame, limit, &mut payloads).is_err());
         }
+        let no_room = Error::NoRoom { field: "AAC frame", needed: 5, available: 4 };
+        assert_eq!(cut(config(), &frame(9), 4, &mut payloads), Err(no_room));
     }
 
     proptest! {

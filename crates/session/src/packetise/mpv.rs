@@ -311,6 +311,79 @@ mod tests {
         assert_eq!(flags, [(true, false), (false, false), (false, true), (true, true)]);
     }
 
+    /// Section 3.1: a sequence header begins a packet, and so does the header of a group or of a second field behind what is of a picture.
+    #[test]
+    fn headers_begin_packets() {
+        let first = [B_PICTURE, CODING, &slice(1, 20)].concat();
+        let field = [B_PICTURE, CODING, &slice(2, 20)].concat();
+        let rest = [&[B_PICTURE, CODING].concat()[..], &slice(1, 400)].concat();
+        let sequence = [SEQUENCE, GROUP, &field].concat();
+        let group = [GROUP, &field].concat();
+        for second in [&sequence, &group, &field] {
+            let parts: Vec<_> =
+                cut_all(&[&first[..], second].concat(), 290).into_iter().map(|(_, part)| part).collect();
+            assert_eq!(parts, [first.clone(), second.clone()]);
+            // Behind a packet that was full and one with small slices.
+            let frame = [&rest[..], &slice(3, 20), second].concat();
+            let parts: Vec<_> = cut_all(&frame, 290).into_iter().map(|(_, part)| part).collect();
+            assert_eq!(parts[parts.len() - 2..], [slice(3, 20), second.clone()]);
+        }
+        let parts = cut_all(&[B_PICTURE, CODING, &field].concat(), 290);
+        assert_eq!(parts.len(), 2, "a picture without slices");
+    }
+
+    /// A slice that fits exactly is not cut, and one that does not begins behind the headers.
+    #[test]
+    fn packets_are_filled() {
+        let headers = [B_PICTURE, CODING].concat();
+        let parts = |len| cut_all(&[&headers[..], &slice(1, len)].concat(), 290);
+        let room = 290 - parts(20)[0].0.buffer_len();
+        let lens = |len| parts(len).iter().map(|(_, part)| part.len()).collect::<Vec<_>>();
+        assert_eq!(lens(room - headers.len()), [room]);
+        assert_eq!(lens(room - headers.len() + 1), [headers.len(), room - headers.len() + 1]);
+        assert_eq!(lens(room), [headers.len(), room]);
+        assert_eq!(lens(room + 1), [room, headers.len() + 1]);
+    }
+
+    /// A picture header with these codes: full pel and `f_code` in four bits, forward and backward.
+    fn picture(picture_type: u64, forward: u64, backward: u64) -> Vec<u8> {
+        let bits = 0x2A5 << 54 | picture_type << 51 | 0x5A5A << 35 | forward << 31 | backward << 27;
+        [&[0, 0, 1, 0][..], &u64::to_be_bytes(bits)[..5]].concat()
+    }
+
+    #[test]
+    fn motion_codes_are_those_of_the_picture() {
+        let of = |picture_type, forward, backward| {
+            let header = picture_header(&picture(picture_type, forward, backward)).unwrap();
+            assert_eq!(header.temporal_reference, 0x2A5);
+            let MotionCodes { full_pel_forward, forward_f_code, full_pel_backward, backward_f_code } =
+                header.motion;
+            ((full_pel_forward, forward_f_code), (full_pel_backward, backward_f_code))
+        };
+        assert_eq!(of(1, 0b1011, 0b1101), ((false, 0), (false, 0)), "I");
+        assert_eq!(of(2, 0b1011, 0b1101), ((true, 3), (false, 0)), "P");
+        assert_eq!(of(2, 0b0010, 0b1101), ((false, 2), (false, 0)), "P");
+        assert_eq!(of(3, 0b1010, 0b0101), ((true, 2), (false, 5)), "B");
+        assert_eq!(of(3, 0b0101, 0b1010), ((false, 5), (true, 2)), "B");
+        let intra = picture(1, 0, 0);
+        assert!(picture_header(&intra[..8]).is_ok() && picture_header(&intra[..7]).is_err());
+    }
+
+    /// The extension of a picture follows its header, behind others of its own and before its first slice and the next picture.
+    #[test]
+    fn an_extension_belongs_to_its_picture() {
+        let user: &[u8] = &[0, 0, 1, 0xB2, 9, 9, 9];
+        let slices = [slice(1, 20), slice(2, 20)].concat();
+        let of = |units: &[&[u8]]| {
+            let frame = [B_PICTURE, &units.concat()].concat();
+            picture_extension(&frame, B_PICTURE.len()).map(|mpeg2| mpeg2.f_codes)
+        };
+        assert_eq!(of(&[CODING, &slices]), Some([3, 4, 5, 6]));
+        assert_eq!(of(&[user, CODING, &slices]), Some([3, 4, 5, 6]));
+        assert_eq!(of(&[&slices, CODING]), None);
+        assert_eq!(of(&[B_PICTURE, CODING, &slices]), None);
+    }
+
     #[test]
     fn what_is_no_picture_is_refused() {
         let mut payloads = Vec::new();

@@ -224,6 +224,53 @@ mod tests {
     }
 
     #[test]
+    fn frames_of_h264() {
+        let syntax = FrameSyntax::of(Format::H264).unwrap();
+        let begins = |octets| (syntax.begins)(&payload(octets));
+        // Whole slices, fragments and aggregates: the first slice of a picture, and one that is not the first.
+        for octets in [
+            &[0x41, 0x80][..],
+            &[0x65, 0x88],
+            &[0x7C, 0x85, 0x88],
+            &[0x5C, 0x81, 0x9A],
+            &[0x78, 0, 2, 0x41, 0x9A],
+        ] {
+            assert!(begins(octets), "{octets:?}");
+        }
+        for octets in [
+            &[0x41, 0x40][..],
+            &[0x65, 0x48],
+            &[0x7C, 0x85, 0x48],
+            &[0x5C, 0x81, 0x5A],
+            &[0x78, 0, 2, 0x41, 0x5A],
+        ] {
+            assert!(!begins(octets), "{octets:?}");
+        }
+        // The middle and the end of a fragmented slice, and what is cut off.
+        for octets in [&[0x7C, 0x05, 0x88][..], &[0x7C, 0x45, 0x88], &[0x7C, 0x85], &[0x78, 0, 2, 0x41], &[]]
+        {
+            assert!(!begins(octets), "{octets:?}");
+        }
+        // What stands before a picture; the end of a stream and reserved types do not.
+        for octets in [&[0x06, 5][..], &[0x67, 0x42], &[0x68, 0x4E], &[0x09, 0x10], &[0x7C, 0x87, 0x42]] {
+            assert!(begins(octets), "{octets:?}");
+        }
+        assert!(!begins(&[0x0B]) && !begins(&[0x54, 0x80]) && !begins(&[0x40, 0x80]));
+        // An aggregate without parameter sets.
+        assert_eq!(kind(syntax, &[&payload(&[0x78, 0, 2, 0x41, 0x9A])]), (false, false));
+        assert_eq!(kind(syntax, &[&payload(&[0x78, 0, 2, 0x67, 0x42])]), (true, false));
+    }
+
+    /// A part of a frame may be the first one or not.
+    #[test]
+    fn frames_of_aac() {
+        let config = seaway_wire::aac::Config::parse([0x12, 0x10]).unwrap();
+        let syntax = FrameSyntax::of(Format::Aac(config)).unwrap();
+        assert!((syntax.begins)(&payload(&[0, 16, 0, 16, 1, 2])));
+        assert!(!(syntax.begins)(&payload(&[0, 16, 0, 32, 1, 2])) && !(syntax.begins)(&payload(&[0, 16])));
+    }
+
+    #[test]
     fn frames_of_av1() {
         let syntax = FrameSyntax::of(Format::Av1).unwrap();
         // A key frame with N, one that begins with its sequence header alone, another frame, the end of one.

@@ -397,6 +397,102 @@ mod tests {
         assert_eq!(requested(&mut late, 80, RTT), [6, 7], "after 82 ms no answer would be there in time");
     }
 
+    /// Where nothing is requested there is no time for repairs, however long that would be.
+    #[test]
+    fn only_what_requests_has_a_deadline() {
+        let (long, late) = (TimeDelta::from_secs(2), TimeDelta::from_millis(30));
+        let deadline = |mut missing: NackList| {
+            let before = missing.deadline();
+            missing.set_deadline(long);
+            (before, missing.deadline())
+        };
+        assert_eq!(deadline(missing()), (RepairRequests::default().deadline, long));
+        assert_eq!(deadline(NackList::without_requests()), (TimeDelta::ZERO, TimeDelta::ZERO));
+        assert_eq!(deadline(NackList::of_reordering(late)), (late, late));
+        assert_eq!((missing().requests().repeats, missing().requests().margin), (2, 0.2));
+    }
+
+    #[test]
+    fn what_is_missing_is_counted() {
+        let mut missing = missing();
+        assert_eq!((missing.is_empty(), missing.len()), (true, 0));
+        (5..8).for_each(|sequence| assert!(missing.on_gap(at(0), SOURCE, sequence, both(100))));
+        assert_eq!((missing.is_empty(), missing.len()), (false, 3));
+        assert!(missing.on_found(SOURCE, 6).is_some_and(|found| !found.requested));
+        assert_eq!((missing.len(), missing.abandoned_at()), (2, None));
+        requested(&mut missing, 10, RTT);
+        assert_eq!((missing.len(), missing.abandoned_at()), (2, None));
+        requested(&mut missing, 100, RTT);
+        assert_eq!((missing.len(), missing.abandoned_at()), (0, Some(at(100))));
+        requested(&mut missing, 110, RTT);
+        assert_eq!(missing.abandoned_at(), Some(at(100)), "nothing was left to give up");
+    }
+
+    /// The window is a quarter of the time for repairs at most. It grows by what was requested too soon, and falls by what was requested
+    /// and lost.
+    #[test]
+    fn only_requests_change_the_window() {
+        let millis = TimeDelta::from_millis;
+        let mut missing = missing();
+        let mut gap = |is_requested: bool, sequence| {
+            missing.on_gap(at(0), SOURCE, sequence, both(9000));
+            if is_requested {
+                missing.on_arrival(at(0), SOURCE, sequence + 3);
+                assert_eq!(requested(&mut missing, 200, RTT), [sequence]);
+            }
+            std::mem::replace(&mut missing, self::missing())
+        };
+        let mut overtaken = gap(false, 5);
+        assert!(overtaken.on_overtaken(at(48), SOURCE, 5));
+        assert_eq!(overtaken.reorder(), millis(10));
+        let mut overtaken = gap(true, 5);
+        assert!(overtaken.on_overtaken(at(48), SOURCE, 5));
+        assert_eq!(overtaken.reorder(), millis(60));
+        overtaken.set_deadline(millis(200));
+        assert_eq!(overtaken.reorder(), millis(50));
+        overtaken.set_deadline(millis(500));
+        // Neither a gap that was not requested nor a repair of one says anything.
+        overtaken.on_gap(at(300), SOURCE, 9, both(9000));
+        assert!(overtaken.on_found(SOURCE, 9).is_some());
+        assert_eq!(overtaken.reorder(), millis(60));
+        overtaken.on_gap(at(300), SOURCE, 9, both(9000));
+        assert_eq!(requested(&mut overtaken, 400, RTT), [9]);
+        assert!(overtaken.on_found(SOURCE, 9).is_some());
+        assert!(overtaken.reorder() < millis(60));
+    }
+
+    /// Requested at 10 ms, answered at 72 ms: packets before that one and of other sources are requested again at 80 ms.
+    #[test]
+    fn an_answer_says_nothing_of_other_rounds() {
+        const OTHER: SourceId = SourceId { stream: StreamId(1), ..SOURCE };
+        let mut missing = missing();
+        (5..8).for_each(|sequence| assert!(missing.on_gap(at(0), SOURCE, sequence, both(500))));
+        assert!(missing.on_gap(at(0), OTHER, 9, both(500)));
+        assert_eq!(requested(&mut missing, 10, RTT), [5, 6, 7, 9]);
+        assert_eq!(requested(&mut missing, 20, RTT), [5, 6, 7, 9], "the requests once more");
+        // One that is requested later, whose answer is due at 100 ms.
+        assert!(missing.on_gap(at(20), SOURCE, 10, both(500)));
+        assert_eq!(requested(&mut missing, 30, RTT), [10]);
+        assert_eq!(requested(&mut missing, 40, RTT), [10]);
+        let found = missing.on_found(SOURCE, 6).unwrap();
+        missing.on_answer(at(75), TimeDelta::from_millis(50), found);
+        assert_eq!(requested(&mut missing, 80, RTT), [5, 9]);
+        assert_eq!(requested(&mut missing, 85, RTT), [7]);
+        let due = missing.packets.iter().find(|missing| missing.sequence == 10).map(|missing| missing.next);
+        assert_eq!(due, Some(at(100)));
+    }
+
+    /// A request whose answer comes within 20 ms is not made once more; what was requested so often as may be is not waited for longer.
+    #[test]
+    fn short_ways_need_no_second_request() {
+        let (rtt, mut missing) = (Some(TimeDelta::from_millis(15)), missing());
+        assert!(missing.on_gap(at(0), SOURCE, 5, both(500)));
+        assert_eq!(requested(&mut missing, 10, rtt), [5]);
+        assert_eq!(missing.poll_timeout(rtt), Some(at(38)));
+        assert_eq!(requested(&mut missing, 38, rtt), [5]);
+        assert!(requested(&mut missing, 67, rtt).is_empty() && missing.is_empty());
+    }
+
     #[test]
     fn repeats_are_bounded() {
         let mut missing = missing();

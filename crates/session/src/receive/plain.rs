@@ -479,6 +479,111 @@ mod tests {
         assert_eq!((report, source.take_report().is_some()), (Some(SOUND_SSRC), false));
     }
 
+    fn arrived(ssrc: u32, payload_type: u8, number: u16, payload: &'static [u8]) -> Arrived {
+        let payload = Payload::from(Bytes::from_static(payload));
+        let packet =
+            RtpPacket { ssrc, payload_type, sequence_number: number, payload, ..RtpPacket::default() };
+        Arrived { at: Timestamp::ZERO, ecn: Ecn::NotEct, size: DataSize::from_bytes(100), packet }
+    }
+
+    /// Packets of two sources in turn are not in sequence, though their numbers are.
+    #[test]
+    fn a_source_is_found_by_packets_of_its_own() {
+        let mut intake = Intake::new(PlainRtp::default());
+        for number in 0..10 {
+            let ssrc = u32::from(number % 2);
+            assert!(matches!(intake.on_packet(arrived(ssrc, 96, number, &[0x67, 0x42])), Verdict::Learning));
+        }
+        assert!(matches!(intake.on_packet(arrived(1, 96, 10, &[0x67, 0x42])), Verdict::Found(..)));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_reported_once() {
+        let mut intake = Intake::new(PlainRtp::default());
+        let mut is_reported = |payload_type, number| {
+            let verdict = intake.on_packet(arrived(7, payload_type, number, &[0xFF, 0xFF]));
+            assert!(!matches!(verdict, Verdict::Found(..)));
+            matches!(verdict, Verdict::NotUnderstood)
+        };
+        assert!(is_reported(50, 0) && !is_reported(50, 1) && !is_reported(50, 2));
+        assert!(is_reported(51, 3) && !is_reported(51, 4));
+    }
+
+    /// The source of video with payload type 96, retransmissions with 97.
+    fn found(sound: Option<PlainSound>) -> Box<PlainSource> {
+        let video =
+            PlainVideo { retransmission: Some(97), clock_rate: 48_000, ..PlainVideo::of(Format::H264, 96) };
+        let mut intake = Intake::new(PlainRtp { video: Some(video), sound, left_out: Vec::new() });
+        assert!(matches!(intake.on_packet(arrived(VIDEO_SSRC, 96, 1, &[])), Verdict::Learning));
+        let Verdict::Found(source, _) = intake.on_packet(arrived(VIDEO_SSRC, 96, 2, &[])) else {
+            panic!("two in sequence")
+        };
+        source
+    }
+
+    fn opus() -> Option<PlainSound> {
+        Some(PlainSound { format: Format::Opus, payload_type: 111, port: None })
+    }
+
+    /// The first source of retransmissions and of sound is the only one; others cannot take their places.
+    #[test]
+    fn packets_of_other_sources_are_not_taken() {
+        let mut source = found(opus());
+        let index = SOUND_SOURCE.index();
+        assert_eq!([0, 1, index].map(|index| source.wire_ssrc(index)), [None; 3]);
+        assert_eq!((source.stream_of(VIDEO_SSRC), source.stream_of(SOUND_SSRC)), (Some(StreamId(0)), None));
+        let mut adapted = |ssrc, payload_type| {
+            let mut packet = arrived(ssrc, payload_type, 1, &[]).packet;
+            source.adapt(Timestamp::ZERO, &mut packet).then_some((packet.ssrc, packet.payload_type))
+        };
+        let retransmission = payload_type::retransmission(StreamId(0));
+        assert_eq!(adapted(VIDEO_SSRC, 97), None);
+        assert_eq!(adapted(78, 97), Some((VIDEO_SSRC + 1, retransmission)));
+        assert_eq!((adapted(79, 97), adapted(78, 97)), (None, Some((VIDEO_SSRC + 1, retransmission))));
+        assert_eq!(adapted(VIDEO_SSRC, 96), Some((VIDEO_SSRC, payload_type::H264)));
+        assert_eq!((adapted(79, 96), adapted(VIDEO_SSRC, 98), adapted(VIDEO_SSRC, 111)), (None, None, None));
+        let sound = Some((SOUND_SOURCE.ssrc(VIDEO_SSRC), payload_type::OPUS));
+        assert_eq!(
+            (adapted(SOUND_SSRC, 111), adapted(79, 111), adapted(SOUND_SSRC, 111)),
+            (sound, None, sound)
+        );
+        assert_eq!([0, 1, index].map(|index| source.wire_ssrc(index)), [None, Some(78), Some(SOUND_SSRC)]);
+        assert_eq!((source.stream_of(SOUND_SSRC), source.stream_of(79)), (Some(SOUND), None));
+    }
+
+    #[test]
+    fn a_session_is_as_its_description_has_it() {
+        let mut source = found(opus());
+        let streams = source.description().unwrap().streams;
+        assert_eq!((streams.len(), streams[0].clock_rate), (2, 48_000));
+        assert!(!source.can_request());
+        source.video.nack = true;
+        assert!(source.can_request());
+    }
+
+    #[test]
+    fn few_early_reports_are_kept() {
+        let report = |ssrc, rtp_timestamp| SenderReport {
+            ssrc,
+            ntp_time: NtpTime::from_bits(u64::from(rtp_timestamp) << 32),
+            rtp_timestamp,
+            ..SenderReport::default()
+        };
+        let mut source = found(opus());
+        for (ssrc, time) in [(1, 10), (2, 20), (3, 30), (SOUND_SSRC, 40), (SOUND_SSRC, 50), (4, 60)] {
+            source.keep_report(Timestamp::ZERO, &report(ssrc, time));
+        }
+        let kept: Vec<_> = source.early.iter().map(|early| (early.ssrc, early.rtp_timestamp)).collect();
+        assert_eq!(kept, [(2, 20), (3, 30), (SOUND_SSRC, 50), (4, 60)]);
+        assert!(source.adapt(Timestamp::ZERO, &mut arrived(SOUND_SSRC, 111, 1, &[]).packet));
+        source.keep_report(Timestamp::ZERO, &report(9, 70));
+        assert_eq!(source.early.len(), EARLY_REPORTS, "the sound is known");
+        assert_eq!(source.take_report(), Some((Timestamp::ZERO, report(SOUND_SSRC, 50))));
+        let mut silent = found(None);
+        silent.keep_report(Timestamp::ZERO, &report(9, 70));
+        assert!(silent.early.is_empty());
+    }
+
     #[test]
     fn reports_of_other_clocks_are_known() {
         let at =
@@ -488,7 +593,7 @@ mod tests {
         assert_eq!(clocks.shift_of_sound(), TimeDelta::ZERO, "nothing to compare with");
         clocks.on_report(StreamId(0), at(100));
         assert_eq!(clocks.shift_of_sound(), -TimeDelta::from_secs(49_900));
-        clocks.on_report(SOUND, at(109));
+        clocks.on_report(SOUND, at(110));
         assert_eq!(clocks.shift_of_sound(), TimeDelta::ZERO);
     }
 }

@@ -139,6 +139,11 @@ mod tests {
         assert_eq!(recognise(96, &[&[0x41, 0x9A]]), (None, false));
         assert_eq!(recognise(96, &[&[0x41, 0x9A], &[0x67, 0x42]]), (Some(Format::H264), false));
         assert_eq!(recognise(32, &[&[0x67, 0x42]]), (None, true));
+        assert_eq!(
+            recognise(96, &[&[0x78, 0, 2, 0x67, 0x42]]),
+            (Some(Format::H264), false),
+            "in an aggregate"
+        );
     }
 
     /// As x265 writes them: parameter sets alone, in an aggregate, and a slice.

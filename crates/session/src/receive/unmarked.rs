@@ -323,6 +323,50 @@ mod tests {
         );
     }
 
+    /// Numbers may be 2^14 ahead. When two hundred in a row are not, they have jumped, and frames are counted on behind a gap.
+    #[test]
+    fn numbers_that_jump_begin_anew() {
+        let mut marks = FrameMarks::new(Format::H264);
+        push(&mut marks, 1, 0, true, SLICE);
+        assert_eq!(push(&mut marks, 2 + (1 << 14), 3000, true, SLICE), Taken::Held);
+        assert_eq!(marks.held(), DataSize::from_bytes(6));
+        assert_eq!(polled(&mut marks), [(1, 0, "SE".to_owned())]);
+        assert_eq!(marks.held(), DataSize::from_bytes(3));
+        for _ in 0..OUT_OF_RANGE - 1 {
+            assert_eq!(push(&mut marks, 3 + (1 << 14), 3000, true, SLICE), Taken::Outside);
+        }
+        assert_eq!(push(&mut marks, 4, 3000, true, SLICE), Taken::Held, "not in a row");
+        for _ in 0..OUT_OF_RANGE {
+            assert_eq!(push(&mut marks, 30_000, 6000, true, IDR_END), Taken::Outside);
+        }
+        assert_eq!((marks.held(), marks.gap_since()), (DataSize::ZERO, None));
+        assert_eq!(push(&mut marks, 30_000, 6000, true, IDR_END), Taken::Held);
+        assert_eq!(polled(&mut marks), [(30_000, 1, "EI".to_owned())]);
+    }
+
+    #[test]
+    fn a_gap_is_given_up_when_too_much_waits() {
+        let mut marks = FrameMarks::new(Format::H264);
+        push(&mut marks, 1, 0, true, SLICE);
+        let waiting = 3..3 + HELD as u16;
+        waiting.clone().for_each(|number| assert_eq!(push(&mut marks, number, 0, true, SLICE), Taken::Held));
+        assert_eq!(polled(&mut marks).len(), 1);
+        push(&mut marks, waiting.end, 0, true, SLICE);
+        assert_eq!(polled(&mut marks).len(), HELD + 1);
+    }
+
+    /// How many frames of several packets are lost in a gap is not known.
+    #[test]
+    fn frames_behind_a_gap_are_counted_on() {
+        let mut marks = FrameMarks::new(Format::H264);
+        [1, 4, 6].into_iter().for_each(|number| {
+            push(&mut marks, number, u32::from(number) * 3000, true, SLICE);
+            marks.give_up_gap();
+        });
+        let frames: Vec<_> = polled(&mut marks).into_iter().map(|(_, frame, _)| frame).collect();
+        assert_eq!(frames, [0, 1, 2]);
+    }
+
     proptest! {
         #[test]
         fn any_packets_in_any_order_come_out_once(

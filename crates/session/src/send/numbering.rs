@@ -93,6 +93,8 @@ mod tests {
     fn packets_are_found_by_their_numbers() {
         const SOURCE: SourceId = SourceId { stream: StreamId(0), subflow: Subflow(0), repair: false };
         let mut numbers = Numbering::new(65_530);
+        let unreported: Vec<_> = (0..8).map(|_| numbers.assign_unreported()).collect();
+        assert_eq!(unreported, [65_530, 65_531, 65_532, 65_533, 65_534, 65_535, 0, 1], "by itself");
         for id in 0..20 {
             assert_eq!(numbers.assign(SOURCE, PacketId(id)), 65_530u16.wrapping_add(id as u16));
         }

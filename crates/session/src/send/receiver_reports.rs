@@ -219,6 +219,12 @@ impl Sender {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Format, PlainReceiver, SenderConfig};
+    use crate::{Frame, FrameData, FrameKind, Limits, Message};
+    use bytes::Bytes;
+    use seaway_control::policy::Direct;
+    use seaway_control::{StreamId, Subflow};
+    use std::time::Duration;
 
     fn span(last: (u32, i32), next: (u32, i32)) -> Option<Span> {
         let block =
@@ -226,11 +232,107 @@ mod tests {
         Span::between(Reported { highest: last.0, lost: last.1 }, &block)
     }
 
+    fn sender() -> Sender {
+        let kbps = Bitrate::from_kbps;
+        let limits = Limits { min: kbps(150), start: kbps(300), max: kbps(900) };
+        let plain = PlainReceiver { cname: "a".into(), wall_clock: Duration::ZERO, unreported: None };
+        let config = SenderConfig {
+            plain: Some(plain),
+            ..SenderConfig::new(0x5EA0_0000, "gcc".parse().unwrap(), limits, Format::H264)
+        };
+        Sender::new(Timestamp::ZERO, config, Box::new(Direct::new())).unwrap()
+    }
+
+    /// Once something more exact came, receiver reports are no feedback.
+    #[test]
+    fn the_most_exact_feedback_counts() {
+        use FeedbackKind::{Ccfb, ReceiverReports, Twcc};
+        let mut sender = sender();
+        let mut found = |kind| {
+            let counts = sender.on_feedback_kind(kind);
+            let events = std::iter::from_fn(|| sender.poll_event());
+            let kinds = events.filter_map(|event| match event {
+                SenderEvent::FeedbackFound { kind } => Some(kind),
+                _ => None,
+            });
+            (counts, kinds.collect::<Vec<_>>())
+        };
+        assert_eq!(found(ReceiverReports), (true, vec![ReceiverReports]));
+        assert_eq!(found(ReceiverReports), (true, vec![]));
+        assert_eq!(found(Twcc), (true, vec![Twcc]));
+        assert_eq!(found(ReceiverReports), (false, vec![]));
+        assert_eq!(found(Ccfb), (true, vec![Ccfb]));
+        assert_eq!((found(Twcc), found(Ccfb)), ((false, vec![]), (true, vec![])));
+    }
+
+    #[test]
+    fn another_receiver_counts_from_its_own_beginning() {
+        let mut sender = sender();
+        let block = ReportBlock { highest_sequence: 9, ..ReportBlock::default() };
+        sender.on_reported_block(Timestamp::ZERO, SOURCE, &block, Some(TimeDelta::from_millis(40)));
+        assert_eq!(sender.receiver_reports.blocks.len(), 1);
+        sender.receiver_reports.path.on_round_trip(Timestamp::ZERO, TimeDelta::from_millis(40));
+        sender.receiver_reports.on_new_receiver();
+        assert!(sender.receiver_reports.blocks.is_empty());
+        assert_eq!(sender.receiver_reports.path.base(), TimeDelta::ZERO);
+    }
+
+    const SOURCE: SourceId = SourceId { stream: StreamId(0), subflow: Subflow(0), repair: false };
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp::from_nanos(millis * 1_000_000)
+    }
+
+    /// Rule 6, however short the way: and none where reports are overdue.
+    #[test]
+    fn packets_pass_after_fifty_milliseconds() {
+        let mut sender = sender();
+        let data = FrameData::Coded(Bytes::from_static(&[0, 0, 0, 1, 0x65, 0x88, 1, 2]));
+        let frame = Frame::new(at(1000), FrameKind::Key, data, TimeDelta::from_millis(40));
+        sender.handle_frame(at(1000), &frame).unwrap();
+        let mut message = Message::default();
+        while sender.poll_transmit(at(1000), at(1000), &mut message).is_some() {}
+        assert!(sender.feedback.sent(PacketId(0)).is_some_and(|(sent, _)| sent == at(1000)));
+        assert!(!sender.infer(at(1050), None), "nothing is known of the path");
+        let reports = &mut sender.receiver_reports;
+        reports.path.on_round_trip(Timestamp::ZERO, TimeDelta::from_millis(1));
+        let (sent, span) = (DataSize::from_bytes(1_000_000), TimeDelta::from_secs(1));
+        reports.path.on_interval(Interval { sent, expected: 100, lost: 0, span });
+        reports.overdue = at(1049);
+        assert!(!sender.infer(at(1050), None));
+        sender.receiver_reports.overdue = at(1050);
+        assert!(!sender.infer(at(1049), None));
+        assert!(sender.infer(at(1050), None));
+    }
+
+    #[test]
+    fn an_interval_is_a_second() {
+        let is_known = |millis| {
+            let mut sender = sender();
+            sender.on_reported_block(at(millis), SOURCE, &ReportBlock::default(), None);
+            sender.receiver_reports.path.is_known()
+        };
+        assert!(!is_known(999) && is_known(1000));
+    }
+
+    /// The first block of a source has what was reported since the last interval.
+    #[test]
+    fn a_first_block_has_the_packets_of_its_interval() {
+        let mut sender = sender();
+        let reports = &mut sender.receiver_reports;
+        (reports.newest, reports.since.newest) = (PacketId(100), PacketId(90));
+        let block = ReportBlock { highest_sequence: 5000, ..ReportBlock::default() };
+        sender.on_reported_block(at(10), SOURCE, &block, None);
+        assert_eq!(sender.receiver_reports.span, Span { packets: 10, lost: 0 });
+    }
+
     #[test]
     fn hostile_blocks_report_nothing() {
         assert_eq!(span((100, 0), (100, 5)), None);
         assert_eq!(span((100, 0), (99, 0)), None, "the receiver began anew");
         assert_eq!(span((0, 0), (1 << 20, 0)), None);
+        assert_eq!(span((7, 0), (8 + LONGEST, 0)), None);
+        assert_eq!(span((7, 0), (7 + LONGEST, 0)).unwrap().packets, LONGEST);
         assert_eq!(span((0, 5), (10, 2)).unwrap().lost, 0, "late ones came");
         assert_eq!(span((0, i32::MIN), (10, i32::MAX)).unwrap().lost, 10);
     }

@@ -256,6 +256,35 @@ mod tests {
         assert_eq!(path.expected(at(2990), size), at(3020));
     }
 
+    /// Five of a hundred may be lost by chance where none is lost as a rule; more is tried where what was tried last is made use of.
+    #[test]
+    fn few_packets_and_little_use_prove_nothing() {
+        let (mut path, kbps) = (ReportedPath::new(START), Bitrate::from_kbps);
+        report(&mut path, 1000, 0, BASE);
+        let span = TimeDelta::from_secs(5);
+        path.on_interval(Interval { sent: kbps(1200).size_in(span), expected: 100, lost: 5, span });
+        assert!(path.rate > kbps(2000), "{}", path.rate);
+        report(&mut path, 2000, 1000, BASE);
+        let before = report(&mut path, 100, 0, BASE);
+        assert_eq!(report(&mut path, before.as_bps() / 1000, 0, BASE), before.mul_f64(SLOWEST_GROWTH));
+    }
+
+    #[test]
+    fn a_path_is_known_by_its_reports() {
+        let mut path = ReportedPath::new(START);
+        assert!(!path.is_known());
+        report(&mut path, 400, 0, BASE);
+        assert!(path.is_known());
+        // A queue of 30 ms, and the packet's 10.
+        path.on_round_trip(at(1000), BASE + TimeDelta::from_millis(30));
+        assert_eq!(path.carry(at(1000), DataSize::from_bytes(1000), at(9000)), Some(at(1060)));
+        // Another receiver is as far as its own reports have it.
+        path.on_new_receiver();
+        assert_eq!((path.base(), path.losses.len()), (TimeDelta::ZERO, 0));
+        path.on_round_trip(at(2000), BASE * 2);
+        assert_eq!(path.base(), BASE * 2);
+    }
+
     /// A report that was held up for seconds, and the next one.
     #[test]
     fn a_late_report_loses_nothing_and_arrivals_do_not_go_back() {

@@ -448,3 +448,379 @@ impl Sender {
         self.follow_shares();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{FeedbackFormat, Format, SenderConfig, StreamConfig};
+    use crate::describe::StreamDescription;
+    use crate::{Frame, FrameData, FrameKind, Limits};
+    use bytes::Bytes;
+    use seaway_control::policy::Direct;
+    use seaway_units::{Bitrate, Probability};
+    use seaway_wire::aac::Config;
+    use seaway_wire::rtcp::ccfb::{self, ArrivalOffset};
+    use seaway_wire::rtcp::twcc::TwccWriter;
+    use seaway_wire::rtcp::{
+        BufferAwareReport, BufferLevelReport, Bye, NackEntry, NadaReport, Pli, Remb, TfrcReport,
+    };
+    use seaway_wire::{Error, List, NtpShort};
+
+    const SESSION: u32 = 0x5EA0_0000;
+    const PEER: u32 = 0xACE;
+    const FIRST: u16 = 65_534;
+
+    fn config() -> SenderConfig {
+        let kbps = Bitrate::from_kbps;
+        let limits = Limits { min: kbps(150), start: kbps(8000), max: kbps(9000) };
+        SenderConfig {
+            initial_sequence: FIRST,
+            ..SenderConfig::new(SESSION, "nada".parse().unwrap(), limits, Format::Opaque)
+        }
+    }
+
+    /// A sender from which the four packets of a frame left within 600 ms.
+    fn sender() -> Sender {
+        sender_of(config())
+    }
+
+    fn sender_of(config: SenderConfig) -> Sender {
+        let mut sender = Sender::new(at(0), config, Box::new(Direct::new())).unwrap();
+        let data = FrameData::Synthetic(DataSize::from_bytes(4000));
+        let frame = Frame::new(at(100), FrameKind::Key, data, TimeDelta::from_millis(40));
+        sender.handle_frame(at(100), &frame).unwrap();
+        let (mut message, mut packets) = (Message::default(), 0);
+        for millis in 100..600 {
+            sender.handle_timeout(at(millis));
+            while sender.poll_transmit(at(millis), at(millis), &mut message).is_some() {
+                packets += u32::from(matches!(message, Message::Rtp(_)));
+            }
+        }
+        assert_eq!(packets, 4);
+        while sender.poll_event().is_some() {}
+        sender
+    }
+
+    /// What is written by a function into so many octets at most.
+    fn written(len: usize, write: impl FnOnce(&mut [u8]) -> Result<usize, Error>) -> Message {
+        let mut octets = vec![0; len];
+        write(&mut octets).unwrap();
+        Message::Rtcp(octets.into())
+    }
+
+    fn handle(sender: &mut Sender, millis: u64, message: &Message) {
+        sender.handle_message(at(millis), at(millis), message);
+    }
+
+    fn pli(ssrc: u32) -> Message {
+        let pli = Pli { sender_ssrc: PEER, media_ssrc: ssrc };
+        written(12, |octets| pli.emit(octets))
+    }
+
+    fn request(first: u16, count: u16) -> Message {
+        let entries: Vec<_> =
+            (0..count).map(|index| NackEntry { packet_id: first.wrapping_add(index), bitmask: 0 }).collect();
+        let nack = Nack { sender_ssrc: PEER, media_ssrc: SESSION, entries: List::from(&entries[..]) };
+        written(nack.buffer_len(), |octets| nack.emit(octets))
+    }
+
+    /// So many packets from a number on arrived with this codepoint, all 5 ms before the report.
+    fn arrived(begin: u16, count: usize, ecn: Ecn) -> Message {
+        let arrival = ArrivalOffset::from_span(TimeDelta::from_millis(5));
+        reported(begin, count, Metric::Received { ecn, arrival })
+    }
+
+    fn reported(begin: u16, count: usize, metric: Metric) -> Message {
+        let mut octets = vec![0; 2000];
+        let mut writer = ccfb::Writer::new(&mut octets, PEER).unwrap();
+        writer.stream(SESSION, begin, std::iter::repeat_n(metric, count)).unwrap();
+        let len = writer.finish(NtpShort::from_bits(0x1234_5678)).unwrap();
+        octets.truncate(len);
+        Message::Rtcp(octets.into())
+    }
+
+    fn transport_wide(base: u16, count: u64) -> Message {
+        let mut octets = vec![0; 2000];
+        let writer = TwccWriter { sender_ssrc: PEER, media_ssrc: SESSION, feedback_count: 0 };
+        let arrivals = (0..count).map(|count| Some(at(5_000 + count)));
+        let len = writer.emit(base, arrivals, &mut octets).unwrap().len;
+        octets.truncate(len);
+        Message::Rtcp(octets.into())
+    }
+
+    fn events(sender: &mut Sender) -> Vec<SenderEvent> {
+        std::iter::from_fn(|| sender.poll_event()).collect()
+    }
+
+    #[test]
+    fn what_is_not_for_this_session_is_counted() {
+        let mut sender = sender();
+        let refused = |sender: &Sender| sender.statistics().refused;
+        for count in 1..3 {
+            handle(&mut sender, 620, &Message::Rtp(crate::RtpPacket::default()));
+            assert_eq!(refused(&sender).unknown_ssrc, count);
+        }
+        // Of another session, and of a stream that there is not: eight streams have 128 sources each.
+        for (ssrc, count) in [(SESSION - 1, 3), (SESSION + 1024, 4), (SESSION + 128, 5)] {
+            handle(&mut sender, 620, &pli(ssrc));
+            assert_eq!((refused(&sender).unknown_ssrc, sender.statistics().picture_losses), (count, 0));
+        }
+        for count in 1..3 {
+            let cut = Message::Rtcp(Bytes::from_static(&[0x80, 206, 0, 9, 0, 0, 0, 7]));
+            handle(&mut sender, 620, &cut);
+            assert_eq!(refused(&sender).malformed, count);
+        }
+        assert!(!sender.peer.is_present() && sender.statistics().feedback.packets == 0);
+    }
+
+    #[test]
+    fn a_receiver_that_lost_a_picture_gets_a_key_frame() {
+        let mut sender = sender();
+        for count in 1..3 {
+            handle(&mut sender, 620, &pli(SESSION));
+            assert_eq!(sender.statistics().picture_losses, count);
+        }
+        assert!(matches!(events(&mut sender)[0], SenderEvent::PeerAppeared { ssrc: PEER }));
+    }
+
+    #[test]
+    fn a_receiver_leaves_in_its_own_name() {
+        let mut sender = sender();
+        handle(&mut sender, 620, &pli(SESSION));
+        events(&mut sender);
+        let bye = |ssrc: u32| {
+            let ssrcs = [ssrc];
+            let bye = Bye { ssrcs: List::from(&ssrcs[..]), reason: &[] };
+            written(bye.buffer_len(), |octets| bye.emit(octets))
+        };
+        handle(&mut sender, 630, &bye(PEER + 1));
+        assert!(sender.peer.is_present() && events(&mut sender).is_empty());
+        handle(&mut sender, 630, &bye(PEER));
+        assert!(!sender.peer.is_present());
+        assert!(matches!(events(&mut sender)[..], [SenderEvent::PeerLeft { ssrc: PEER }]));
+    }
+
+    /// The second receiver of a running stream needs a description and a key frame, the first one does not.
+    #[test]
+    fn another_receiver_begins_anew() {
+        let mut sender = sender();
+        let wanted = |sender: &mut Sender| {
+            let events = events(sender);
+            let is_wanted = |event: &SenderEvent| {
+                matches!(event, SenderEvent::KeyFrameWanted { cause: KeyFrameCause::NewPeer, .. })
+            };
+            events.iter().filter(|event| is_wanted(event)).count()
+        };
+        handle(&mut sender, 620, &arrived(FIRST, 1, Ecn::NotEct));
+        assert_eq!((wanted(&mut sender), sender.statistics().feedback.packets), (0, 1));
+        assert!(sender.about(at(5000), PEER + 1, SESSION).is_some());
+        assert_eq!(wanted(&mut sender), 1);
+    }
+
+    /// Packets that never left, beside such that did and alone.
+    #[test]
+    fn arrivals_of_packets_that_never_left_are_counted() {
+        let mut sender = sender();
+        let mut sums = |message: Message| {
+            handle(&mut sender, 620, &message);
+            let statistics = sender.statistics();
+            (statistics.refused.unmatched, statistics.feedback.packets, statistics.marked)
+        };
+        assert_eq!(sums(arrived(20_000, 3, Ecn::Ce)), (3, 0, 0));
+        assert_eq!(sums(arrived(20_000, 3, Ecn::Ce)), (6, 0, 0));
+        assert_eq!(sums(arrived(FIRST, 1, Ecn::NotEct)), (6, 1, 0));
+        assert_eq!(sums(arrived(FIRST, 2, Ecn::Ce)), (6, 2, 1));
+        assert_eq!(sums(arrived(FIRST, 3, Ecn::Ce)), (6, 3, 2));
+        assert_eq!(sums(arrived(FIRST, 6, Ecn::Ce)), (8, 4, 3), "two more than left");
+        assert_eq!(sums(arrived(20_000, 2, Ecn::Ce)), (10, 4, 3));
+        assert_eq!(sums(arrived(FIRST, 4, Ecn::Ce)), (10, 5, 3), "nothing is new");
+        assert_eq!(sums(reported(FIRST, 4, Metric::Missing)), (10, 6, 3), "nothing came");
+    }
+
+    #[test]
+    fn transport_wide_numbers_that_never_left_are_counted() {
+        let mut sender = sender();
+        let mut sums = |message: Message| {
+            handle(&mut sender, 620, &message);
+            (sender.statistics().refused.unmatched, sender.statistics().feedback.packets)
+        };
+        assert_eq!(sums(transport_wide(20_000, 3)), (3, 0));
+        assert_eq!(sums(transport_wide(0, 2)), (3, 1));
+        assert_eq!(sums(transport_wide(0, 6)), (5, 2), "two more than left");
+        assert_eq!(sums(transport_wide(20_000, 3)), (8, 2));
+    }
+
+    /// Numbers that the sender may use soon are no forgery.
+    #[test]
+    fn requests_are_counted() {
+        let mut sender = sender();
+        let mut sums = |first, count| {
+            handle(&mut sender, 620, &request(first, count));
+            (sender.statistics().requested, sender.statistics().refused.unmatched)
+        };
+        assert_eq!(sums(FIRST, 2), (2, 0));
+        assert_eq!(sums(FIRST.wrapping_add(2), 2), (4, 0));
+        assert_eq!(sums(FIRST.wrapping_add(4), 3), (4, 0), "the next ones");
+        assert_eq!(sums(20_000, 2), (4, 2));
+        assert_eq!(sums(20_000, 1), (4, 3));
+    }
+
+    /// Sooner than after the least round trip nobody can know that a packet is missing.
+    #[test]
+    fn requests_that_come_too_soon_are_passed_over() {
+        let mut sender = sender();
+        let least = TimeDelta::from_millis(50);
+        sender.feedback.on_rtt(least);
+        let (sent, _) = sender.feedback.sent(PacketId(3)).unwrap();
+        for (now, requested) in [(sent + TimeDelta::from_millis(49), 0), (sent + least, 1)] {
+            sender.handle_message(now, now, &request(FIRST.wrapping_add(3), 1));
+            assert_eq!(sender.statistics().requested, requested);
+        }
+    }
+
+    /// What is echoed arrived, where nothing else says so.
+    #[test]
+    fn an_echo_is_an_arrival_where_no_others_are_reported() {
+        for feedback in [FeedbackFormat::Native, FeedbackFormat::Computed] {
+            let mut sender = sender_of(SenderConfig { feedback, ..config() });
+            for count in 1..3 {
+                sender.on_echo(at(620), Subflow(0), MicrosClock::from_timestamp(at(7)), TimeDelta::ZERO);
+                assert_eq!(sender.statistics().refused.unmatched, count);
+            }
+            let (sent, _) = sender.feedback.sent(PacketId(1)).unwrap();
+            sender.on_echo(at(620), Subflow(0), MicrosClock::from_timestamp(sent), TimeDelta::ZERO);
+            assert_eq!(sender.feedback.history.is_received(PacketId(1)), !feedback.has_arrivals());
+            assert_eq!(sender.statistics().refused.unmatched, 2);
+        }
+    }
+
+    #[test]
+    fn a_report_of_half_a_datagram_may_go_on() {
+        let sender = sender();
+        let room = sender.config.packet.saturating_sub(sender.config.overhead).as_bytes() as usize;
+        let is_long = |len: usize| sender.is_long(&Message::Rtcp(vec![0; len].into()));
+        assert!(is_long(room) && is_long(room.div_ceil(2)) && !is_long(room.div_ceil(2) - 1));
+    }
+
+    /// Sound that waits in the format that is refused never leaves.
+    #[test]
+    fn refused_sound_is_counted() {
+        let mut config = config();
+        let aac = StreamDescription::aac(Config::parse([0x12, 0x10]).unwrap());
+        config.streams.push(StreamConfig::audio(aac, Bitrate::from_kbps(100)));
+        let mut sender = sender_of(config);
+        let frame = [&[0xFF, 0xF1, 0x50, 0x80, 1, 0x5F, 0xFC][..], &[7; 3]].concat();
+        let data = FrameData::Coded(frame.into());
+        let frame = Frame::new(at(610), FrameKind::Key, data, TimeDelta::from_millis(23));
+        sender.handle_frame(at(610), &Frame { stream: StreamId(1), ..frame }).unwrap();
+        assert_eq!((sender.statistics().audio.queued, sender.statistics().audio.dropped), (1, 0));
+        sender.peer.has_reported = true;
+        sender.follow_offer(at(620));
+        assert_eq!((sender.statistics().audio.queued, sender.statistics().audio.dropped), (0, 1));
+        assert!(matches!(events(&mut sender)[..], [.., SenderEvent::AacRefused { stream: StreamId(1) }]));
+    }
+
+    #[test]
+    fn reports_of_controllers_reach_them() {
+        use rtcp::Message as M;
+        let mut sender = sender();
+        let (held, capacity) = (DataSize::from_bytes(5), DataSize::from_bytes(9));
+        let (sender_ssrc, receive_rate) = (PEER, Bitrate::from_kbps(7));
+        let (echo, delay) = (MicrosClock::from_timestamp(at(1)), TimeDelta::ZERO);
+        let mut handle = |of: &dyn Fn(u32) -> M<'static>| {
+            assert!(!sender.handle_report(at(620), of(SESSION - 1)), "of another session");
+            assert!(sender.handle_report(at(620), of(SESSION)));
+            std::mem::take(sender.feedback.peer(Subflow(0)))
+        };
+        let tfrc = handle(&|media_ssrc| {
+            let (loss_event_rate, new_loss, ecn, ce_packets) = (Probability::default(), true, true, 3);
+            M::Tfrc(TfrcReport {
+                sender_ssrc,
+                media_ssrc,
+                echo,
+                delay,
+                receive_rate,
+                loss_event_rate,
+                new_loss,
+                ecn,
+                ce_packets,
+            })
+        });
+        assert!(tfrc.new_loss_event && tfrc.loss_event_rate == Some(Probability::default()));
+        assert_eq!((tfrc.receive_rate, tfrc.ce_packets), (Some(receive_rate), Some(3)));
+        let nada = handle(&|media_ssrc| {
+            M::Nada(NadaReport { sender_ssrc, media_ssrc, ramp_up: true, congestion: DELAY, receive_rate })
+        });
+        assert_eq!(
+            (nada.congestion, nada.receive_rate),
+            (Some(Congestion { delay: DELAY, ramp_up: true }), Some(receive_rate))
+        );
+        let level = handle(&|media_ssrc| {
+            M::BufferLevel(BufferLevelReport { sender_ssrc, media_ssrc, held, capacity })
+        });
+        assert_eq!(level.buffer, Some(BufferLevel { held, capacity }));
+        let aware = handle(&|media_ssrc| {
+            let (highest_sequence, lost) = (1, 0);
+            M::BufferAware(BufferAwareReport {
+                sender_ssrc,
+                media_ssrc,
+                held,
+                capacity,
+                echo,
+                delay,
+                highest_sequence,
+                lost,
+            })
+        });
+        assert_eq!(aware.buffer, Some(BufferLevel { held, capacity }));
+        for (ssrc, is_own) in [(SESSION - 1, false), (SESSION, true)] {
+            let ssrcs = [ssrc];
+            let remb = Remb { sender_ssrc, bitrate: receive_rate, media_ssrcs: List::from(&ssrcs[..]) };
+            assert_eq!(sender.handle_report(at(620), M::Remb(remb)), is_own);
+            assert_eq!(sender.feedback.peer(Subflow(0)).limit, is_own.then_some(receive_rate));
+        }
+    }
+
+    const DELAY: TimeDelta = TimeDelta::from_millis(20);
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp::from_nanos(millis * 1_000_000)
+    }
+
+    /// Another receiver is heard once the one that reports was silent for more than a second.
+    #[test]
+    fn one_receiver_at_a_time() {
+        let mut peer = Peer::default();
+        assert!(!peer.is_present());
+        assert_eq!(peer.admit(at(0), 1), (true, true));
+        assert!(peer.is_present());
+        assert_eq!(peer.admit(at(500), 2), (false, false));
+        assert_eq!(peer.admit(at(1000), 1), (true, false));
+        assert_eq!(peer.admit(at(2000), 2), (false, false), "a second is not more than one");
+        assert_eq!(peer.admit(at(2001), 2), (true, true));
+        assert_eq!(peer.admit(at(2002), 1), (false, false));
+        assert_eq!(peer.admit(at(9000), 2), (true, false), "silent for long, and the same");
+    }
+
+    #[test]
+    fn a_report_clock_goes_on_where_it_wraps() {
+        let mut peer = Peer::default();
+        assert_eq!(peer.report_time(7), 7);
+        peer.report_clock = Some(0xFFFF_FFF0);
+        assert_eq!((peer.report_time(0xFFFF_FFF8), peer.report_time(5)), (0xFFFF_FFF8, 0x1_0000_0005));
+    }
+
+    #[test]
+    fn an_arrival_clock_goes_on_where_it_wraps() {
+        let wrap = Twcc::WRAP.as_nanos() as u64;
+        let mut peer = Peer::default();
+        let mut read = |nanos: u64| peer.arrival_time(TimeDelta::from_nanos(nanos as i64)).as_nanos();
+        assert_eq!((read(0), read(5)), (0, 5));
+        assert_eq!(read(wrap - 1), wrap - 1, "no time is before the first");
+        assert_eq!(read(5), wrap + 5);
+        assert_eq!(read(wrap - 10), wrap - 10, "one that was late");
+        assert_eq!(read(20), wrap + 20);
+        assert_eq!(read(wrap / 2), wrap + wrap / 2);
+        assert_eq!((read(wrap - 1), read(0)), (2 * wrap - 1, 2 * wrap));
+    }
+}
