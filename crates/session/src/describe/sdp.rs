@@ -127,7 +127,7 @@ fn first_video(
         if !is_known(profile) {
             return Err(format!("video by {profile}; expected {expected}"));
         }
-        for payload_type in words.filter_map(|word| word.parse().ok()).take(PAYLOAD_TYPES) {
+        for payload_type in words.filter_map(payload_type_of).take(PAYLOAD_TYPES) {
             match video(media, payload_type) {
                 Ok(video) => return Ok((place, video)),
                 Err(name) => seen.push(name),
@@ -138,6 +138,11 @@ fn first_video(
         Some(name) => format!("video as {name}; expected {}", FORMATS.map(|(name, _)| name).join(" or ")),
         None => "no video; expected a line m=video".into(),
     })
+}
+
+/// The payload type that is written there. The eighth bit is none of it.
+pub(super) fn payload_type_of(word: &str) -> Option<u8> {
+    word.parse().ok().filter(|number| usize::from(*number) < PAYLOAD_TYPES)
 }
 
 /// The lines of each media description.
@@ -179,7 +184,7 @@ fn video(media: &[&str], payload_type: u8) -> Result<PlainVideo, String> {
     let is_retransmission = |value: &&str| value.split([' ', ';']).any(|parameter| parameter.trim() == apt);
     let retransmission = attribute(media, "fmtp")
         .find(is_retransmission)
-        .and_then(|value| value.split(' ').next()?.parse().ok());
+        .and_then(|value| payload_type_of(value.split(' ').next()?));
     Ok(PlainVideo {
         clock_rate,
         retransmission,
@@ -306,6 +311,20 @@ mod tests {
             let text = format!("v=0\nm=video 5004 RTP/AVP 96\na=rtpmap:96 H264/{said}\n");
             assert_eq!(text.parse::<PlainRtp>().unwrap().video.unwrap().clock_rate, clock_rate);
         }
+    }
+
+    #[test]
+    fn a_payload_type_has_seven_bits() {
+        let of = |payload_type: u8, retransmission: u8| {
+            let text = format!(
+                "v=0\nm=video 5004 RTP/AVPF {payload_type} {retransmission}\na=rtpmap:{payload_type} H264/90000\n\
+                 a=fmtp:{retransmission} apt={payload_type}\n"
+            );
+            let video = text.parse::<PlainRtp>().ok().and_then(|plain| plain.video);
+            video.map(|video| video.retransmission)
+        };
+        assert_eq!((of(127, 126), of(96, 127)), (Some(Some(126)), Some(Some(127))));
+        assert_eq!((of(96, 128), of(128, 96)), (Some(None), None));
     }
 
     /// A number of packets is read where their extension has an identifier that is not zero; they are reported where that is taken.

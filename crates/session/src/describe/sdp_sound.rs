@@ -1,6 +1,6 @@
 //! The sound of a session description (RFC 8866), and what else of it is not received.
 
-use super::sdp::{PAYLOAD_TYPES, is_plain, of_type, parameter};
+use super::sdp::{PAYLOAD_TYPES, is_plain, of_type, parameter, payload_type_of};
 use super::{PlainSound, PlainVideo};
 use crate::config::Format;
 use seaway_wire::aac::Config;
@@ -56,8 +56,7 @@ impl<'a> Head<'a> {
     }
 
     fn payload_types(&self) -> impl Iterator<Item = u8> + use<'a> {
-        let numbers = self.formats.split_ascii_whitespace().filter_map(|word| word.parse().ok());
-        numbers.filter(|number| *number < 128).take(PAYLOAD_TYPES)
+        self.formats.split_ascii_whitespace().filter_map(payload_type_of).take(PAYLOAD_TYPES)
     }
 }
 
