@@ -684,7 +684,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_reports_is_forgotten_after_a_time() {
+    fn what_no_report_names_is_forgotten_after_a_time() {
         let mut history = SendHistory::new(false);
         assert!(!history.detects_loss() && SendHistory::new(true).detects_loss());
         send(&mut history, at(0), 0);
@@ -695,7 +695,7 @@ mod tests {
         assert_eq!((history.oldest(), history.flight()), (PacketId(1), DataSize::from_bytes(1000)));
     }
 
-    /// What was received, and where nobody reports, nothing is declared lost because it is forgotten.
+    /// What was received, and what no report names, nothing is declared lost because it is forgotten.
     #[test]
     fn only_what_may_be_lost_is_declared_lost() {
         for (detects_loss, is_received, is_lost) in
@@ -723,7 +723,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_outstanding_is_told_by_subflow() {
+    fn what_is_outstanding_is_known_by_subflow() {
         let mut history = SendHistory::new(true);
         (0..6).for_each(|millis| _ = send(&mut history, at(millis), millis as u8 % 2));
         received(&mut history, at(10), PacketId(2));

@@ -665,7 +665,7 @@ mod tests {
         assert_eq!(sums(20_000, 1), (4, 3));
     }
 
-    /// Sooner than after the least round trip nobody can know that a packet is missing.
+    /// Sooner than after the least round trip no one can know that a packet is missing.
     #[test]
     fn requests_that_come_too_soon_are_passed_over() {
         let mut sender = sender();
@@ -787,7 +787,7 @@ mod tests {
         Timestamp::from_nanos(millis * 1_000_000)
     }
 
-    /// Another receiver is heard once the one that reports was silent for more than a second.
+    /// Another receiver counts once the one that reports was silent for more than a second.
     #[test]
     fn one_receiver_at_a_time() {
         let mut peer = Peer::default();
