@@ -313,6 +313,17 @@ mod tests {
         }
     }
 
+    /// A player does not know which picture of a transport stream is missing.
+    #[test]
+    fn a_transport_stream_is_described_without_picture_loss() {
+        let to = "192.0.2.7:5004".parse().unwrap();
+        let text = |format| to_sdp(&[StreamDescription::video(format)], to);
+        let stream = text(Format::Mp2t);
+        assert!(stream.contains("m=video 5004 RTP/AVPF 33 112\r\na=rtpmap:33 MP2T/90000\r\n"), "{stream}");
+        assert!(stream.contains("a=rtcp-fb:33 nack\r\n") && !stream.contains("pli"), "{stream}");
+        assert!(text(Format::H264).contains("a=rtcp-fb:96 nack pli\r\n"));
+    }
+
     #[test]
     fn a_payload_type_has_seven_bits() {
         let of = |payload_type: u8, retransmission: u8| {
