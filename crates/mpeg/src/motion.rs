@@ -1,12 +1,14 @@
 //! Motion vector syntax and prediction of vectors (13818-2, 6.2.5.2 and 7.6.3).
 
-use crate::bits::BitReader;
+use crate::bits::{BitReader, BitWriter};
+use crate::decode::predict;
 use crate::header::PictureContext;
 use crate::picture::{Damage, MotionType, Vector, Vectors};
+use crate::tables::macroblock::{BACKWARD, FORWARD};
 use crate::vlc;
 
 /// `PMV`, the predictors of one slice, in the units of the vectors they predict.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Predictors {
     /// `PMV[r][s]` as `[s][r]`.
     pub(crate) vectors: Vectors,
@@ -56,9 +58,7 @@ impl Predictors {
         motion: MotionType,
         s: usize,
     ) -> Result<Motion, Damage> {
-        let in_field = context.is_field();
-        let two = matches!((motion, in_field), (MotionType::Field, false) | (MotionType::Split, _));
-        let selects = two || (in_field && motion == MotionType::Field);
+        let (two, selects) = (has_two(context, motion), has_select(context, motion));
         let mut dmvector = [0; 2];
         let first_bottom = selects && reader.flag();
         let (predictor, first) = read_vector(reader, context, motion, s, self.vectors[s][0], &mut dmvector)?;
@@ -74,6 +74,121 @@ impl Predictors {
     }
 }
 
+/// Vectors of B pictures that are written; none of them in full pixels.
+impl Predictors {
+    /// Brings the predictors up to date behind a macroblock with this motion.
+    pub(crate) fn follow(&mut self, context: &PictureContext, motion: &predict::Motion) {
+        for s in directions(motion) {
+            let frame_lines = u8::from(is_halved(context, motion.motion));
+            let predictor = |vector: Vector| Vector { y: vector.y << frame_lines, ..vector };
+            let [first, second] = motion.vectors[s].map(predictor);
+            self.vectors[s] = [first, if has_two(context, motion.motion) { second } else { first }];
+        }
+    }
+
+    /// True where both predict the vectors of this motion alike.
+    pub(crate) fn agree(&self, other: &Self, motion: &predict::Motion) -> bool {
+        directions(motion).all(|s| self.vectors[s] == other.vectors[s])
+    }
+
+    /// Bits of `motion_vectors` for all directions.
+    pub(crate) fn bits(&self, context: &PictureContext, motion: &predict::Motion) -> u32 {
+        let selects = u32::from(has_select(context, motion.motion));
+        let vector_bits = |s: usize, r: usize| -> u32 {
+            let differences = self.differences(context, motion, s, r).into_iter();
+            differences
+                .zip(context.coding.f_code[s])
+                .map(|(value, f_code)| component_bits(value, f_code))
+                .sum()
+        };
+        let of =
+            |s: usize| (0..count(context, motion.motion)).map(|r| selects + vector_bits(s, r)).sum::<u32>();
+        directions(motion).map(of).sum()
+    }
+
+    /// Writes `motion_vectors` for all directions.
+    pub(crate) fn write(&self, writer: &mut BitWriter, context: &PictureContext, motion: &predict::Motion) {
+        for s in directions(motion) {
+            for r in 0..count(context, motion.motion) {
+                if has_select(context, motion.motion) {
+                    writer.put(u32::from(motion.field_select >> (2 * r + s) & 1), 1);
+                }
+                let differences = self.differences(context, motion, s, r).into_iter();
+                for (difference, f_code) in differences.zip(context.coding.f_code[s]) {
+                    write_component(writer, difference, f_code);
+                }
+            }
+        }
+    }
+
+    /// A vector less its predictor.
+    fn differences(
+        &self,
+        context: &PictureContext,
+        motion: &predict::Motion,
+        s: usize,
+        r: usize,
+    ) -> [i32; 2] {
+        let (vector, predictor) = (motion.vectors[s][r], self.vectors[s][r]);
+        let y = predictor.y >> u8::from(is_halved(context, motion.motion));
+        [i32::from(vector.x) - i32::from(predictor.x), i32::from(vector.y) - i32::from(y)]
+    }
+}
+
+/// The directions of a motion: 0 forward, 1 backward.
+pub(crate) fn directions(motion: &predict::Motion) -> impl Iterator<Item = usize> + use<> {
+    let flags = motion.flags;
+    [FORWARD, BACKWARD].into_iter().enumerate().filter(move |(_, flag)| flags & flag != 0).map(|(s, _)| s)
+}
+
+/// In frame pictures field and dual-prime vectors are in field lines, predictors in frame lines.
+fn is_halved(context: &PictureContext, motion: MotionType) -> bool {
+    !context.is_field() && motion != MotionType::Frame
+}
+
+/// True where each direction has two vectors.
+fn has_two(context: &PictureContext, motion: MotionType) -> bool {
+    matches!((motion, context.is_field()), (MotionType::Field, false) | (MotionType::Split, _))
+}
+
+fn count(context: &PictureContext, motion: MotionType) -> usize {
+    1 + usize::from(has_two(context, motion))
+}
+
+/// True where `motion_vertical_field_select` stands before each vector.
+fn has_select(context: &PictureContext, motion: MotionType) -> bool {
+    has_two(context, motion) || (context.is_field() && motion == MotionType::Field)
+}
+
+/// A difference as `motion_code`, its sign and `motion_residual` (the inverse of 7.6.3.1), and the bits of the latter.
+fn component(difference: i32, f_code: u8) -> (u8, bool, u32, u32) {
+    // With a forbidden f_code predictors are zero.
+    let residual_bits = u32::from(f_code.clamp(1, 9)) - 1;
+    let range = 32 << residual_bits;
+    let difference = (difference + range / 2).rem_euclid(range) - range / 2;
+    if difference == 0 {
+        return (0, false, 0, 0);
+    }
+    let magnitude = difference.unsigned_abs() - 1;
+    let residual = magnitude & ((1 << residual_bits) - 1);
+    ((magnitude >> residual_bits) as u8 + 1, difference < 0, residual, residual_bits)
+}
+
+fn component_bits(difference: i32, f_code: u8) -> u32 {
+    let (code, _, _, residual_bits) = component(difference, f_code);
+    vlc::MOTION.length(code) + if code == 0 { 0 } else { 1 + residual_bits }
+}
+
+/// Writes one component of a vector difference.
+pub(crate) fn write_component(writer: &mut BitWriter, difference: i32, f_code: u8) {
+    let (code, is_negative, residual, residual_bits) = component(difference, f_code);
+    vlc::MOTION.write(writer, code);
+    if code != 0 {
+        writer.put(u32::from(is_negative), 1);
+        writer.put(residual, residual_bits);
+    }
+}
+
 /// Reads one vector; returns the new predictor and the vector.
 #[inline(always)]
 fn read_vector(
@@ -85,8 +200,7 @@ fn read_vector(
     dmvector: &mut [i8; 2],
 ) -> Result<(Vector, Vector), Damage> {
     let f_code = context.coding.f_code[s];
-    // In frame pictures field and dual-prime vectors are in field lines, predictors in frame lines.
-    let halved = !context.is_field() && motion != MotionType::Frame;
+    let halved = is_halved(context, motion);
     let full_pel = context.header.full_pel[s];
 
     // Two components and their dmvectors take 42 bits at most.
@@ -196,7 +310,8 @@ fn read_dmvector(reader: &mut BitReader<'_>) -> i8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bits::BitWriter;
+    use crate::header::{PictureStructure, SequenceState};
+    use crate::unit::Splitter;
 
     fn component(f_code: u8, predictor: i16, magnitude: u8, negative: bool, residual: u32) -> i16 {
         let mut writer = BitWriter::default();
@@ -216,5 +331,61 @@ mod tests {
         assert_eq!(component(1, 10, 10, false, 0), 20 - 32);
         assert_eq!(component(3, 0, 2, false, 1), (1 << 2) + 1 + 1);
         assert_eq!(component(2, -30, 2, true, 1), -34 + 64);
+    }
+
+    /// A context for vectors: a frame or a field, with these `f_code`.
+    fn context(structure: PictureStructure, f_code: u8) -> PictureContext {
+        let mut state = SequenceState::default();
+        let stream = include_bytes!("../tests/fixtures/elementary.m2v");
+        let mut splitter = Splitter::default();
+        splitter.push(stream);
+        let mut context = splitter.pull().and_then(|unit| unit.read_headers(&mut state)).expect("a picture");
+        context.coding.structure = structure;
+        context.coding.f_code = [[f_code; 2]; 2];
+        context
+    }
+
+    #[test]
+    fn vectors_that_are_written_are_read_again() {
+        use MotionType::{Field, Frame, Split};
+        let both = FORWARD | BACKWARD;
+        let frame = [(Frame, both), (Field, both), (Field, BACKWARD), (Frame, FORWARD)];
+        let field = [(Field, both), (Split, both), (Split, FORWARD), (Field, BACKWARD)];
+        for (structure, kinds) in [(PictureStructure::Frame, frame), (PictureStructure::BottomField, field)] {
+            for f_code in 1..=4 {
+                let context = context(structure, f_code);
+                let (mut writes, mut reads) = (Predictors::default(), Predictors::default());
+                for (turn, (kind, flags)) in kinds.into_iter().cycle().take(200).enumerate() {
+                    let most = if is_halved(&context, kind) { 4 << f_code } else { 8 << f_code };
+                    let number = |seed: i32| ((seed * 7919) % (2 * most) - most) as i16;
+                    let vector = |seed| Vector { x: number(seed), y: number(seed + 3) };
+                    let vectors = [0, 1].map(|s| {
+                        let first = vector(5 * turn as i32 + s);
+                        [first, if has_two(&context, kind) { vector(11 * turn as i32 - s) } else { first }]
+                    });
+                    let select = if has_two(&context, kind) {
+                        0b1111
+                    } else {
+                        u8::from(has_select(&context, kind)) * 0b11
+                    };
+                    let field_select = turn as u8 & select;
+                    let motion =
+                        predict::Motion { flags, motion: kind, vectors, field_select, dmvector: [0; 2] };
+                    let mut writer = BitWriter::default();
+                    writes.write(&mut writer, &context, &motion);
+                    assert_eq!(writer.bit_length() as u32, writes.bits(&context, &motion), "{motion:?}");
+                    writes.follow(&context, &motion);
+                    let bytes = writer.finish();
+                    let mut reader = BitReader::new(&bytes);
+                    for s in directions(&motion) {
+                        let found = reads.read(&mut reader, &context, kind, s).unwrap();
+                        assert_eq!(found.vectors, vectors[s], "{motion:?}, {s}");
+                        let bottom = [0, 1].map(|r| field_select >> (2 * r + s) & 1 != 0);
+                        assert_eq!(found.bottom, bottom, "{motion:?}, {s}");
+                    }
+                    assert_eq!(writes, reads, "{motion:?}");
+                }
+            }
+        }
     }
 }

@@ -65,8 +65,7 @@ impl<const SIZE: usize> Lookup<SIZE> {
     }
 
     /// Length in bits of a value's code, 0 where it has none.
-    #[cfg(test)]
-    fn length(&self, value: u8) -> u32 {
+    pub(crate) fn length(&self, value: u8) -> u32 {
         u32::from(self.encode[usize::from(value)].1)
     }
 }

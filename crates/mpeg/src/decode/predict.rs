@@ -80,7 +80,7 @@ impl Motion {
             return Self::zero(context);
         }
         Self {
-            flags: macroblock.flags,
+            flags: macroblock.flags & (FORWARD | BACKWARD),
             motion: macroblock.motion,
             vectors: macroblock.vectors,
             field_select: macroblock.field_select,
@@ -90,15 +90,33 @@ impl Motion {
 
     /// Of a skipped macroblock behind `before` (7.6.6).
     pub(crate) fn skipped(context: &PictureContext, before: &Macroblock) -> Self {
-        let zero = Self::zero(context);
         if context.kind() == PictureKind::P || before.flags & (FORWARD | BACKWARD) == 0 {
-            return zero;
+            return Self::zero(context);
         }
-        // The predictors are used again; for field vectors in frame pictures they are in frame lines.
-        let frame_lines = !context.is_field() && before.motion == MotionType::Field;
+        Self::of(context, before).repeated(context)
+    }
+
+    /// Of a skipped macroblock of a B picture behind one with this motion: the predictors are used again. For field vectors in
+    /// frame pictures they are in frame lines.
+    pub(crate) fn repeated(&self, context: &PictureContext) -> Self {
+        let frame_lines = !context.is_field() && self.motion == MotionType::Field;
         let scale = |vector: Vector| Vector { y: vector.y << u8::from(frame_lines), ..vector };
-        let vectors = before.vectors.map(|[first, _]| [scale(first); 2]);
-        Self { flags: before.flags, vectors, ..zero }
+        let vectors = self.vectors.map(|[first, _]| [scale(first); 2]);
+        Self { flags: self.flags, vectors, ..Self::zero(context) }
+    }
+
+    /// True where both predict alike in a B picture; vectors of a direction that is not used do not count.
+    pub(crate) fn is_as(&self, other: &Self) -> bool {
+        let used = FORWARD | BACKWARD;
+        let same = |s: usize, flag: u8| {
+            let selects = 0b101 << s;
+            self.flags & flag == 0
+                || (self.vectors[s] == other.vectors[s]
+                    && self.field_select & selects == other.field_select & selects)
+        };
+        (self.flags & used, self.motion) == (other.flags & used, other.motion)
+            && same(0, FORWARD)
+            && same(1, BACKWARD)
     }
 }
 

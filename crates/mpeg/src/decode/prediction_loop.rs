@@ -87,6 +87,16 @@ impl<S: Sample> PredictionLoop<S> {
         newer.as_ref().is_some_and(fits) && older.as_ref().is_none_or(fits)
     }
 
+    /// True where there are two reference frames.
+    pub(crate) fn has_both(&self) -> bool {
+        self.references.iter().all(Option::is_some)
+    }
+
+    /// True where there is a frame from which a P picture is predicted.
+    pub(crate) fn has_newest(&self) -> bool {
+        self.current.is_some() || self.references[1].is_some()
+    }
+
     /// The newest reference frame.
     #[cfg(test)]
     pub(crate) fn newest(&self) -> Option<Arc<Frame<S>>> {

@@ -3,6 +3,7 @@
 
 use super::config::Config;
 use super::drift::Drift;
+use super::inputs::Inputs;
 use super::parallel;
 use super::picture::PictureShaper;
 use super::rate_control::RateControl;
@@ -62,11 +63,14 @@ pub(super) struct Auto {
     closed: Option<LambdaSearch>,
     /// The error of the reference pictures, as far as they came from a closed loop.
     drift: Drift,
+    /// The reference pictures of the input, as far as windows were coded in a closed loop.
+    inputs: Inputs,
 }
 
 impl Auto {
     pub(super) fn new() -> Self {
-        Self { open: LambdaSearch::new(), closed: None, drift: Drift::default() }
+        let (drift, inputs) = (Drift::default(), Inputs::default());
+        Self { open: LambdaSearch::new(), closed: None, drift, inputs }
     }
 
     /// Shapes a window of pictures; `future` as for [`window::shape`].
@@ -100,8 +104,10 @@ impl Auto {
             TOLERANCE.min(saving)
         };
         let bits = if budget < closed_below(pictures) * whole {
+            self.inputs.decode(pictures);
             self.fit_closed(config, pictures, budget, tolerance, before)
         } else {
+            self.inputs = Inputs::default();
             self.open.fit_sample(config, pictures, budget);
             self.open.fit(config, pictures, budget, tolerance)
         };

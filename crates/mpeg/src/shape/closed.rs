@@ -2,26 +2,16 @@
 //! the errors of earlier pictures do not add up (Assunção and Ghanbari, "A frequency-domain video transcoder for dynamic
 //! bit-rate reduction of MPEG-2 bit streams", 1998; here the error is predicted in samples).
 
-use super::candidates::Scratch;
-use super::drift::{Drift, ErrorSink, PredictedError, energy};
-use super::lengths::{Lengths, RunStart, SHORTEST};
-use super::levels::Choice;
-use super::recode::{CHROMA_WEIGHT, dither, spread};
-use super::trellis::{self, CostModel, RdChange};
-use crate::decode::block::dequantise_codes;
+use super::coder::Coder;
+use super::drift::{Drift, ErrorSink, MotionError, PredictedError};
+use super::motion_choice::MotionChoice;
+use super::recode::dither;
+use crate::decode::predict::Motion;
+use crate::decode::prediction_loop::PredictionLoop;
 use crate::header::PictureContext;
 use crate::picture::{Code, Macroblock, Picture};
-use crate::write::rewrite::{Codes, Content, NewBlocks};
-
-/// The lambda that suits a scale, squared error a bit, over the square of half the scale; as in the test model of H.263
-/// (TMN-10).
-const LAMBDA_OF_SCALE: f32 = 0.85;
-/// A scale is made coarser by this factor at least: levels that lie between two of the old ones cost more than they gain.
-const LEAST_FACTOR: f32 = 1.25;
-/// The lambda that suits a quantiser scale.
-pub(super) fn best_lambda(scale: f32) -> f32 {
-    LAMBDA_OF_SCALE * (scale / 2.0) * (scale / 2.0)
-}
+use crate::vlc;
+use crate::write::rewrite::{Codes, Content, NewBlocks, code_bits};
 
 /// The weight of an error in a macroblock of this importance: less than in proportion, because later pictures correct a
 /// part of it.
@@ -50,10 +40,39 @@ pub(crate) struct ClosedLoop {
     codes: Vec<Code>,
     /// The end of each coded block, counted from the first code of its macroblock.
     ends: Vec<u16>,
+    /// By macroblock, where motion was chosen.
+    motions: Vec<Motion>,
     /// Mean scale of the output over that of the input.
     pub(crate) quantiser_factor: f64,
     /// Squared error of the coefficients, with that of the prediction.
     pub(crate) distortion: f64,
+}
+
+/// How much was coded.
+struct Mark {
+    macroblocks: usize,
+    codes: usize,
+    ends: usize,
+    distortion: f64,
+}
+
+/// The place of a macroblock in its slice.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    /// It is neither first nor last, and so may be skipped.
+    is_inner: bool,
+    /// Macroblocks that are skipped behind it have its motion.
+    is_repeated: bool,
+}
+
+impl Place {
+    fn of(slice: &[Macroblock], at: usize) -> Self {
+        let next = slice.get(at + 1).map(|next| next.address);
+        Self {
+            is_inner: at > 0 && next.is_some(),
+            is_repeated: next.is_some_and(|next| next > slice[at].address + 1),
+        }
+    }
 }
 
 impl Content for ClosedLoop {
@@ -80,6 +99,10 @@ impl Content for ClosedLoop {
     fn new_blocks(&self, macroblock: usize) -> Option<NewBlocks<'_>> {
         Some(self.blocks_of(macroblock))
     }
+
+    fn motions(&self) -> Option<&[Motion]> {
+        (!self.motions.is_empty()).then_some(&self.motions)
+    }
 }
 
 impl ClosedLoop {
@@ -102,7 +125,7 @@ impl ClosedLoop {
     }
 
     /// Codes a picture that is opened in `drift`, for `lambda`, squared error a bit. `importance` is the weight of an error by
-    /// macroblock.
+    /// macroblock. `inputs` has the reference frames of the input, where they are known.
     pub(crate) fn code(
         &mut self,
         context: &PictureContext,
@@ -110,8 +133,10 @@ impl ClosedLoop {
         drift: &mut Drift,
         importance: &[f32],
         lambda: f32,
+        inputs: Option<&PredictionLoop>,
     ) {
         self.macroblocks.clear();
+        self.motions.clear();
         self.codes.clear();
         self.ends.clear();
         self.distortion = 0.0;
@@ -127,21 +152,118 @@ impl ClosedLoop {
             weights[slice.macroblocks.clone()].fill(f32::INFINITY);
         }
         let mut coder = Coder::new(context, &weights);
-        let mut index = 0;
-        let mut scales = [0.0, 0.0];
-        drift.follow(context, parsed, |macroblock, error, sink| {
-            let quantiser = coder.quantiser(macroblock);
-            if weights[index].is_finite() {
-                scales[0] += coder.scales[usize::from(macroblock.quantiser)];
-                scales[1] += coder.scales[usize::from(quantiser)];
-                coder.begin(macroblock, quantiser, weights[index]);
-                self.push(&mut coder, parsed, macroblock, error, sink);
-            } else {
-                self.begin(macroblock, macroblock.quantiser);
+        if let Some((choice, inputs)) = MotionChoice::new(context).zip(inputs) {
+            drift.with_motion(context, inputs, |errors| {
+                self.code_with_motion(&mut coder, parsed, choice, errors, &weights);
+            });
+        } else {
+            let mut index = 0;
+            drift.follow(context, parsed, |macroblock, error, sink| {
+                if coder.begin(macroblock, weights[index]) {
+                    self.push(&mut coder, parsed, macroblock, error, sink);
+                } else {
+                    self.begin(macroblock, macroblock.quantiser);
+                }
+                index += 1;
+            });
+        }
+        let [before, after] = coder.sums;
+        self.quantiser_factor = if before > 0.0 { f64::from(after / before) } else { 1.0 };
+    }
+
+    /// Codes a B picture whose macroblocks may get other motion.
+    fn code_with_motion(
+        &mut self,
+        coder: &mut Coder<'_>,
+        parsed: &Picture,
+        mut choice: MotionChoice<'_>,
+        errors: &mut MotionError<'_>,
+        weights: &[f32],
+    ) {
+        for slice in &parsed.slices {
+            choice.reset();
+            let macroblocks = &parsed.macroblocks[slice.macroblocks.clone()];
+            let places = (0..macroblocks.len()).map(|at| Place::of(macroblocks, at));
+            let weights = &weights[slice.macroblocks.clone()];
+            for ((macroblock, place), &weight) in macroblocks.iter().zip(places).zip(weights) {
+                let mut motion = Motion::of(coder.context, macroblock);
+                if !coder.begin(macroblock, weight) {
+                    self.begin(macroblock, macroblock.quantiser);
+                } else if macroblock.is_intra() {
+                    choice.reset();
+                    self.push(coder, parsed, macroblock, None, None);
+                } else {
+                    motion = self.push_cheapest(coder, parsed, macroblock, &mut choice, errors, place);
+                }
+                self.motions.push(motion);
             }
-            index += 1;
-        });
-        self.quantiser_factor = if scales[0] > 0.0 { f64::from(scales[1] / scales[0]) } else { 1.0 };
+        }
+    }
+
+    /// Codes a macroblock with the motion of the input, or with other motion if that costs less; gives that which it has.
+    fn push_cheapest(
+        &mut self,
+        coder: &mut Coder<'_>,
+        parsed: &Picture,
+        macroblock: &Macroblock,
+        choice: &mut MotionChoice<'_>,
+        errors: &mut MotionError<'_>,
+        place: Place,
+    ) -> Motion {
+        let (address, mut motion) = (macroblock.address, Motion::of(coder.context, macroblock));
+        errors.begin(address, &motion);
+        let other = match place.is_repeated {
+            true => None,
+            false => choice.cheapest(parsed, macroblock, errors, coder.weight, place.is_inner),
+        };
+        let start = self.mark();
+        self.push(coder, parsed, macroblock, Some(errors.of_input(address, &motion)), None);
+        if let Some(other) = other {
+            let (cost, middle) = (self.last_cost(coder, choice, &motion, place), self.mark());
+            self.push(coder, parsed, macroblock, Some(errors.of_other(address, &other)), None);
+            if self.last_cost(coder, choice, &other, place) < cost {
+                self.remove(&start, &middle);
+                motion = other;
+            } else {
+                self.return_to(&middle);
+            }
+        }
+        choice.take(&motion, self.blocks_of(self.macroblocks.len() - 1).coded, place.is_inner);
+        motion
+    }
+
+    /// What the macroblock costs that was coded last, in bits with its weighted error.
+    fn last_cost(&self, coder: &Coder<'_>, choice: &MotionChoice<'_>, motion: &Motion, place: Place) -> f32 {
+        let blocks = self.blocks_of(self.macroblocks.len() - 1);
+        let bits = code_bits(&vlc::TABLE_ZERO, blocks) + choice.bits(motion, blocks.coded, place.is_inner);
+        coder.weighted + bits as f32
+    }
+
+    fn mark(&self) -> Mark {
+        Mark {
+            macroblocks: self.macroblocks.len(),
+            codes: self.codes.len(),
+            ends: self.ends.len(),
+            distortion: self.distortion,
+        }
+    }
+
+    fn return_to(&mut self, mark: &Mark) {
+        self.macroblocks.truncate(mark.macroblocks);
+        self.codes.truncate(mark.codes);
+        self.ends.truncate(mark.ends);
+        self.distortion = mark.distortion;
+    }
+
+    /// Removes what was coded between two marks; one macroblock follows.
+    fn remove(&mut self, start: &Mark, end: &Mark) {
+        self.macroblocks.drain(start.macroblocks..end.macroblocks);
+        self.codes.drain(start.codes..end.codes);
+        self.ends.drain(start.ends..end.ends);
+        self.distortion -= end.distortion - start.distortion;
+        if let Some(last) = self.macroblocks.last_mut() {
+            (last.first_code, last.first_end) = (start.codes as u32, start.ends as u32);
+        }
     }
 
     fn begin(&mut self, macroblock: &Macroblock, quantiser: u8) {
@@ -163,6 +285,7 @@ impl ClosedLoop {
         mut sink: Option<&mut ErrorSink<'_, '_>>,
     ) {
         self.begin(macroblock, coder.quantiser);
+        coder.weighted = 0.0;
         let first = self.codes.len();
         let mut coded = 0;
         let mut old = parsed.blocks_of(macroblock).iter().peekable();
@@ -187,220 +310,74 @@ impl ClosedLoop {
     }
 }
 
-/// Codes block after block.
-struct Coder<'a> {
-    context: &'a PictureContext,
-    scales: [f32; 32],
-    /// Half steps at a scale of 1 by scan position, for luminance of intra and other blocks, and chrominance.
-    steps: [[f32; 64]; 4],
-    /// The scale that suits lambda.
-    wanted: f32,
-    scratch: Scratch,
-    intra: bool,
-    quantiser: u8,
-    /// Weight of a squared error over lambda.
-    weight: f32,
-    /// Coefficients of the present block in the input and in the output, in raster order.
-    input: [i32; 64],
-    output: [i32; 64],
-    distortion: f64,
-}
-
-/// Below so many half steps a coefficient of a block that is not intra is nearer to 0 than to a level of 1, but for a part
-/// that costs more than it gains; in an intra block it is 1.
-const LEAST: [f32; 2] = [1.0, 1.6];
-/// The least bits of a block that was not coded: its shortest code, its end, and a share of the pattern.
-const LEAST_BITS: u32 = SHORTEST + 3;
-
-/// An error of the prediction that costs fewer bits than this is not corrected.
-const LEAST_CORRECTED: f32 = 0.2;
-
-impl<'a> Coder<'a> {
-    fn new(context: &'a PictureContext, weights: &[f32]) -> Self {
-        let known = weights.iter().filter(|weight| weight.is_finite());
-        let mean = known.clone().sum::<f32>() / known.count().max(1) as f32;
-        Self {
-            context,
-            scales: context.quantiser_scales().map(f32::from),
-            steps: std::array::from_fn(|class| {
-                let matrix = context.matrices.of(class % 2 == 0, class >= 2);
-                context.scan().map(|position| f32::from(matrix[usize::from(position)]) / 32.0)
-            }),
-            // As in `best_lambda`.
-            wanted: 2.0 / (LAMBDA_OF_SCALE * mean).sqrt(),
-            scratch: Scratch::default(),
-            intra: false,
-            quantiser: 1,
-            weight: 0.0,
-            input: [0; 64],
-            output: [0; 64],
-            distortion: 0.0,
-        }
-    }
-
-    /// The scale code for the wanted scale, where that is coarser than the one of the input by enough. Between two scales,
-    /// rows of macroblocks alternate so that the mean is right and sizes follow lambda smoothly.
-    fn quantiser(&self, macroblock: &Macroblock) -> u8 {
-        let old = macroblock.quantiser;
-        let place = spread(macroblock.address / self.context.columns as u32);
-        if self.wanted.is_nan()
-            || self.wanted < (LEAST_FACTOR - 0.1 + 0.2 * place) * self.scales[usize::from(old)]
-        {
-            return old;
-        }
-        let scale = |code: u8| self.scales[usize::from(code)];
-        let above = (old + 1..32).find(|&code| scale(code) >= self.wanted).unwrap_or(31).max(1);
-        let below = above - 1;
-        let share = (self.wanted - scale(below)) / (scale(above) - scale(below));
-        if share > place { above } else { below.max(old) }
-    }
-
-    fn begin(&mut self, macroblock: &Macroblock, quantiser: u8, weight: f32) {
-        self.intra = macroblock.is_intra();
-        self.quantiser = quantiser;
-        self.weight = weight;
-    }
-
-    /// Appends the new codes of a block, whose old ones are `codes` where it was coded. False where it stays without codes.
-    fn code(
-        &mut self,
-        macroblock: &Macroblock,
-        index: u8,
-        codes: Option<&[Code]>,
-        error: Option<&PredictedError>,
-        out: &mut Vec<Code>,
-    ) -> bool {
-        let error = error.map(|error| error.samples(self.context, macroblock, index));
-        let weight = self.weight * if index >= 4 { CHROMA_WEIGHT } else { 1.0 };
-        if codes.is_none() {
-            let energy = error.as_ref().map_or(0.0, |error| energy(&error.0));
-            if weight * energy < LEAST_BITS as f32 {
-                self.distortion += f64::from(energy);
-                return false;
-            }
-        }
-        let codes = codes.unwrap_or_default();
-        dequantise_codes(self.context, self.intra, index, macroblock.quantiser, codes, &mut self.input);
-        let mut target = self.input.map(|value| value as f32);
-        if let Some(error) = error.filter(|error| weight * energy(&error.0) >= LEAST_CORRECTED) {
-            target.iter_mut().zip(error.coefficients()).for_each(|(target, error)| *target -= error);
-        }
-        let first = out.len();
-        let gain = self.quantise(&target, index, weight, out);
-        let lengths = Lengths::of(self.intra && self.context.coding.intra_vlc_format);
-        let model = CostModel { factor: weight, lengths, intra: self.intra };
-        let mut change = RdChange::default();
-        let choice = match &out[first..] {
-            [] => Choice::NOTHING,
-            codes => trellis::choose_prepared(&mut self.scratch, codes, &model, gain, &mut change),
-        };
-        apply(out, first, choice);
-        self.distortion += f64::from(energy(&target) + (change.error - gain) / weight);
-        true
-    }
-
-    /// Gives the error of the block that was coded last to `sink`.
-    fn pass_on(&mut self, macroblock: &Macroblock, index: u8, codes: &[Code], sink: &mut ErrorSink<'_, '_>) {
-        dequantise_codes(self.context, self.intra, index, self.quantiser, codes, &mut self.output);
-        sink.add(macroblock, index, &self.output, &self.input);
-    }
-
-    /// Appends the nearest codes of a block, and notes what they gain; returns what they gain in all.
-    fn quantise(&mut self, target: &[f32; 64], index: u8, weight: f32, out: &mut Vec<Code>) -> f32 {
-        let class = usize::from(!self.intra);
-        let steps = &self.steps[class + 2 * usize::from(index >= 4)];
-        let scale = self.scales[usize::from(self.quantiser)];
-        let least = LEAST[class] * scale;
-        let offset = class as f32;
-        let first = out.len();
-        let mut total = 0.0;
-        let mut run = RunStart::start(self.intra);
-        let scan = self.context.scan();
-        let scanned: [f32; 64] = std::array::from_fn(|i| target[usize::from(scan[i]) & 63]);
-        // The DC coefficient of an intra block stays as it is.
-        let mut left = reaching(&scanned, steps, least) & !u64::from(self.intra);
-        while left != 0 {
-            let place = left.trailing_zeros() as usize;
-            left &= left - 1;
-            let (value, half_step) = (scanned[place], scale * steps[place]);
-            let steps = value.abs() / half_step;
-            let nearest = (((steps - offset) * 0.5 + 0.5) as i32).clamp(1, self.highest_level());
-            let error = steps - (2.0 * nearest as f32 + offset);
-            // The level below 1 is none, so lowering never gains.
-            let below = if nearest == 1 { steps } else { error + 2.0 };
-            let weight = weight * half_step * half_step;
-            let gain = weight * (steps * steps - error * error);
-            let loss = weight * (below * below - error * error).max(0.0);
-            self.scratch.set(out.len() - first, gain, loss, (nearest, place as u8), &mut run);
-            total += gain;
-            out.push(Code::new(if value < 0.0 { -nearest } else { nearest } as i16, place as u8));
-        }
-        total
-    }
-
-    /// The largest level that has a code (13818-2, table B.16; 11172-2, table 2-B.5g).
-    fn highest_level(&self) -> i32 {
-        if self.context.mpeg2 { 2047 } else { 255 }
-    }
-}
-
-/// The values whose magnitude is `least` times their step or more, by bit.
-fn reaching(values: &[f32; 64], steps: &[f32; 64], least: f32) -> u64 {
-    let mut reached = 0;
-    for (i, (values, steps)) in values.chunks_exact(8).zip(steps.chunks_exact(8)).enumerate() {
-        let mut flags = [0; 8];
-        for (flag, (value, step)) in flags.iter_mut().zip(values.iter().zip(steps)) {
-            *flag = u8::from(value.abs() >= least * step);
-        }
-        // Eight octets of 0 or 1 become eight bits.
-        reached |= (u64::from_le_bytes(flags).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * i);
-    }
-    reached
-}
-
-/// Drops and lowers the codes from `first` on.
-fn apply(codes: &mut Vec<Code>, first: usize, choice: Choice) {
-    let mut kept = first;
-    for i in 0..(codes.len() - first).min(64) {
-        if choice.kept >> i & 1 != 0 {
-            let code = codes[first + i];
-            let lower = (choice.lowered >> i & 1) as i16 * code.level().signum();
-            codes[kept] = Code::new(code.level() - lower, code.position());
-            kept += 1;
-        }
-    }
-    codes.truncate(kept);
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::inputs::Inputs;
     use super::super::picture::PictureShaper;
     use super::*;
     use crate::decode::frame::{DIFFERENCE, Frame};
     use crate::decode::{Decoded, Decoder};
     use crate::header::SequenceState;
-    use crate::unit::Splitter;
+    use crate::unit::{AccessUnit, Splitter};
     use std::sync::Arc;
 
     const STREAM: &[u8] = include_bytes!("../../tests/fixtures/elementary.m2v");
+    /// Frames of two fields, many with a vector for each.
+    const INTERLACED: &[u8] = include_bytes!("../../tests/fixtures/interlaced.m2v");
     const LAMBDA: f32 = 300.0;
 
-    /// The stream coded anew, and its drift. With `forget` each picture is coded as if there were none before it.
-    fn coded(forget: bool) -> (Vec<u8>, Drift) {
-        let (mut splitter, mut state) = (Splitter::default(), SequenceState::default());
-        splitter.push(STREAM);
-        splitter.finish();
-        let (mut out, mut drift) = (Vec::new(), Drift::default());
-        while let Some(unit) = splitter.pull() {
-            let context = unit.read_headers(&mut state);
+    /// How each picture is coded.
+    #[derive(Clone, Copy, PartialEq)]
+    enum How {
+        /// As if there were none before it.
+        Alone,
+        InTurn,
+        WithMotion,
+    }
+
+    #[derive(Default)]
+    struct Output {
+        bytes: Vec<u8>,
+        drift: Drift,
+        distortion: f64,
+        /// Of each picture, by the address of its macroblocks; empty without other motion.
+        motions: Vec<Vec<(u32, Motion)>>,
+        /// Macroblocks with other motion.
+        moved: usize,
+    }
+
+    fn coded(stream: &[u8], how: How) -> Output {
+        let (mut out, mut inputs) = (Output::default(), Inputs::default());
+        for (unit, context) in units(stream) {
             let mut picture = PictureShaper::default();
             (picture.unit, picture.context) = (unit, context);
             picture.parse();
-            picture.write_closed(LAMBDA, &mut drift);
-            out.extend_from_slice(picture.writer.bytes());
-            drift = if forget { Drift::default() } else { drift };
+            match how {
+                How::WithMotion => inputs.decode(std::slice::from_mut(&mut picture)),
+                How::Alone => out.drift = Drift::default(),
+                How::InTurn => {}
+            }
+            picture.write_closed(LAMBDA, &mut out.drift);
+            out.bytes.extend_from_slice(picture.writer.bytes());
+            out.distortion += picture.report.distortion;
+            let Some(context) = &picture.context else { continue };
+            let predicted = |(macroblock, _): &(&Macroblock, &Motion)| !macroblock.is_intra();
+            let moved = |(macroblock, motion): &(&Macroblock, &Motion)| {
+                !motion.is_as(&Motion::of(context, macroblock))
+            };
+            let motions = picture.parsed.macroblocks.iter().zip(&picture.closed.motions).filter(predicted);
+            out.moved += motions.clone().filter(moved).count();
+            out.motions.push(motions.map(|(macroblock, &motion)| (macroblock.address, motion)).collect());
         }
-        (out, drift)
+        out
+    }
+
+    fn units(stream: &[u8]) -> Vec<(AccessUnit, Option<PictureContext>)> {
+        let (mut splitter, mut state) = (Splitter::default(), SequenceState::default());
+        splitter.push(stream);
+        splitter.finish();
+        let unit = || splitter.pull().map(|unit| (unit.read_headers(&mut state), unit));
+        std::iter::from_fn(unit).map(|(context, unit)| (unit, context)).collect()
     }
 
     fn decoded(data: &[u8]) -> Vec<Arc<Frame>> {
@@ -411,41 +388,85 @@ mod tests {
         std::iter::from_fn(|| decoder.pull()).map(|Decoded { frame, .. }| frame).collect()
     }
 
-    /// Mean squared error of luminance.
-    fn mse(a: &Frame, b: &Frame) -> f64 {
-        let [a, b] = [a, b].map(|frame| &frame.planes[0].data);
+    /// Squared error of these components.
+    fn error(a: &[Arc<Frame>], b: &[Arc<Frame>], components: std::ops::Range<usize>) -> f64 {
+        assert_eq!(a.len(), b.len());
         let square = |(&a, &b): (&u8, &u8)| f64::from(a.abs_diff(b)) * f64::from(a.abs_diff(b));
-        a.iter().zip(b).map(square).sum::<f64>() / a.len() as f64
+        let frames = a.iter().zip(b);
+        let planes =
+            frames.flat_map(|(a, b)| a.planes[components.clone()].iter().zip(&b.planes[components.clone()]));
+        planes.flat_map(|(a, b)| a.data.iter().zip(&b.data)).map(square).sum()
     }
 
     #[test]
     fn drift_is_the_difference_of_the_decoded_frames() {
-        let (out, drift) = coded(false);
-        assert!(out.len() * 10 < STREAM.len() * 8);
-        let [before, after] = [STREAM, &out].map(decoded);
-        // The last frame in display order is the newest reference frame.
-        let (before, after) = (before.last().unwrap(), after.last().unwrap());
-        let errors = drift.newest();
-        let errors = errors.as_ref().expect("a reference frame");
-        for component in 0..3 {
-            let [a, b] = [before, after].map(|frame| &frame.planes[component].data);
-            let error = &errors.planes[component].data;
-            let real = |i: usize| f64::from(b[i]) - f64::from(a[i]);
-            let miss = |i: usize| f64::from(error[i]) / f64::from(DIFFERENCE) - real(i);
-            let square = |of: &dyn Fn(usize) -> f64| (0..a.len()).map(|i| of(i) * of(i)).sum::<f64>();
-            // Both decoders round each prediction.
-            let (missed, all) = (square(&miss), square(&real));
-            assert!(missed < 0.2 * all, "component {component}: {missed} of {all}");
+        for (stream, how) in [
+            (STREAM, How::InTurn),
+            (STREAM, How::WithMotion),
+            (INTERLACED, How::InTurn),
+            (INTERLACED, How::WithMotion),
+        ] {
+            let Output { bytes, drift, .. } = coded(stream, how);
+            assert!(bytes.len() * 10 < stream.len() * 8);
+            let [before, after] = [stream, &bytes].map(decoded);
+            // The last frame in display order is the newest reference frame.
+            let (before, after) = (before.last().unwrap(), after.last().unwrap());
+            let errors = drift.newest();
+            let errors = errors.as_ref().expect("a reference frame");
+            for component in 0..3 {
+                let [a, b] = [before, after].map(|frame| &frame.planes[component].data);
+                let error = &errors.planes[component].data;
+                let real = |i: usize| f64::from(b[i]) - f64::from(a[i]);
+                let miss = |i: usize| f64::from(error[i]) / f64::from(DIFFERENCE) - real(i);
+                let square = |of: &dyn Fn(usize) -> f64| (0..a.len()).map(|i| of(i) * of(i)).sum::<f64>();
+                // Both decoders round each prediction.
+                let (missed, all) = (square(&miss), square(&real));
+                assert!(missed < 0.2 * all, "component {component}: {missed} of {all}");
+            }
         }
     }
 
     #[test]
     fn errors_do_not_add_up() {
-        let [closed, open] = [false, true].map(|forget| decoded(&coded(forget).0));
         let input = decoded(STREAM);
-        let error =
-            |frames: Vec<Arc<Frame>>| -> f64 { frames.iter().zip(&input).map(|(a, b)| mse(a, b)).sum() };
-        let [closed, open] = [closed, open].map(error);
+        let [closed, open] =
+            [How::InTurn, How::Alone].map(|how| error(&decoded(&coded(STREAM, how).bytes), &input, 0..1));
         assert!(closed < 0.9 * open, "{closed} beside {open}");
+    }
+
+    /// Where the writer's predictors of vectors were others than the decoder's, all vectors behind would be others too.
+    #[test]
+    fn the_output_has_the_motion_that_was_chosen() {
+        let out = coded(INTERLACED, How::WithMotion);
+        assert!(out.moved > 150, "{}", out.moved);
+        let (mut parsed, mut skipped) = (Picture::default(), 0);
+        for ((unit, context), motions) in units(&out.bytes).into_iter().zip(&out.motions) {
+            let context = context.expect("a picture");
+            parsed.clear();
+            unit.read_slices(&context, &mut parsed);
+            for (address, motion) in motions {
+                let found = parsed.macroblocks.iter().rfind(|macroblock| macroblock.address <= *address);
+                let found = found.expect("the first of a slice is there");
+                let is_skipped = found.address < *address;
+                skipped += usize::from(is_skipped);
+                let found =
+                    if is_skipped { Motion::skipped(&context, found) } else { Motion::of(&context, found) };
+                assert!(found.is_as(motion), "{:?}, {address}: {found:?}, not {motion:?}", context.kind());
+            }
+        }
+        assert!(skipped > 50, "{skipped}");
+    }
+
+    #[test]
+    fn other_motion_costs_less() {
+        let input = decoded(INTERLACED);
+        let [before, after] = [How::InTurn, How::WithMotion].map(|how| coded(INTERLACED, how));
+        let real = error(&decoded(&after.bytes), &input, 0..3);
+        assert!((0.9..1.1).contains(&(real / after.distortion)), "{real} beside {}", after.distortion);
+        let cost = |out: &Output| {
+            error(&decoded(&out.bytes), &input, 0..3) + f64::from(LAMBDA) * 8.0 * out.bytes.len() as f64
+        };
+        assert!(after.bytes.len() < before.bytes.len());
+        assert!(cost(&after) < cost(&before), "{} beside {}", cost(&after), cost(&before));
     }
 }

@@ -6,7 +6,7 @@ use crate::decode::frame::DIFFERENCE;
 #[cfg(test)]
 use crate::decode::frame::Frame;
 use crate::decode::idct;
-use crate::decode::predict::{Motion, Prediction, predict};
+use crate::decode::predict::{Motion, Prediction, References, predict};
 use crate::decode::prediction_loop::{Opened, PredictionLoop};
 use crate::decode::reconstruct::{BlockPlace, Reconstructor, reconstruct_with};
 use crate::header::{PictureContext, PictureKind};
@@ -89,11 +89,82 @@ impl Drift {
             })
         });
     }
+
+    /// Calls `act` with what predicts the macroblocks of the opened B picture in any way. `inputs` has the reference frames of the
+    /// input.
+    pub(super) fn with_motion<T>(
+        &self,
+        context: &PictureContext,
+        inputs: &PredictionLoop,
+        act: impl FnOnce(&mut MotionError<'_>) -> T,
+    ) -> T {
+        self.errors.with_references(context, |errors| {
+            let errors = self.follows.then_some(errors);
+            inputs.with_references(context, |inputs| act(&mut MotionError::new(context, errors, inputs)))
+        })
+    }
+}
+
+/// The error that a macroblock of a B picture has if it is predicted in another way than in the input.
+pub(super) struct MotionError<'a> {
+    context: &'a PictureContext,
+    errors: Option<&'a References<'a, i16>>,
+    inputs: &'a References<'a, u8>,
+    /// The prediction of the input, and that of the input's frames by the other motion.
+    before: Prediction<u8>,
+    after: Prediction<u8>,
+    error: PredictedError,
+}
+
+impl<'a> MotionError<'a> {
+    fn new(
+        context: &'a PictureContext,
+        errors: Option<&'a References<'a, i16>>,
+        inputs: &'a References<'a, u8>,
+    ) -> Self {
+        let [before, after] = [Prediction::new(), Prediction::new()];
+        Self { context, errors, inputs, before, after, error: PredictedError(Prediction::new()) }
+    }
+
+    /// The macroblock at `address`, which has `motion` in the input, comes next.
+    pub(super) fn begin(&mut self, address: u32, motion: &Motion) {
+        let (column, row) = self.place(address);
+        predict(self.context, self.inputs, motion, column, row, &mut self.before);
+    }
+
+    /// Its error without other motion.
+    pub(super) fn of_input(&mut self, address: u32, motion: &Motion) -> &PredictedError {
+        let (column, row) = self.place(address);
+        match self.errors {
+            Some(errors) => predict(self.context, errors, motion, column, row, &mut self.error.0),
+            None => self.error.0 = Prediction::new(),
+        }
+        &self.error
+    }
+
+    /// Its error with `motion`: what that predicts from the output, less what the input was predicted as.
+    pub(super) fn of_other(&mut self, address: u32, motion: &Motion) -> &PredictedError {
+        let (column, row) = self.place(address);
+        self.of_input(address, motion);
+        predict(self.context, self.inputs, motion, column, row, &mut self.after);
+        for (error, (after, before)) in
+            self.error.0.planes.iter_mut().zip(self.after.planes.iter().zip(&self.before.planes))
+        {
+            for (error, (&after, &before)) in error.iter_mut().zip(after.iter().zip(before)) {
+                *error += DIFFERENCE as i16 * (i16::from(after) - i16::from(before));
+            }
+        }
+        &self.error
+    }
+
+    fn place(&self, address: u32) -> (usize, usize) {
+        (address as usize % self.context.columns, address as usize / self.context.columns)
+    }
 }
 
 /// The error of the prediction of a macroblock: output less input.
 #[derive(Debug)]
-pub(super) struct PredictedError(Prediction<i16>);
+pub(super) struct PredictedError(pub(super) Prediction<i16>);
 
 impl PredictedError {
     /// The samples of one block, line by line.

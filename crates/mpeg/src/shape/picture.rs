@@ -13,6 +13,7 @@ use super::requantize::Found;
 use super::scale_map::ScaleMap;
 use super::seconds::{Ahead, SecondOfVideo};
 use crate::bits::BitWriter;
+use crate::decode::prediction_loop::PredictionLoop;
 use crate::header::{PictureContext, PictureKind};
 use crate::picture::{Macroblock, Picture, bits_of_first};
 use crate::unit::AccessUnit;
@@ -51,7 +52,9 @@ pub(crate) struct PictureShaper {
     /// Weight of an error in each macroblock.
     pub(crate) importance: Vec<f32>,
     pub(crate) recoded: Recoded,
-    closed: ClosedLoop,
+    pub(super) closed: ClosedLoop,
+    /// Of a B picture in a closed loop: the reference frames of the input, where they are known.
+    pub(super) inputs: Option<PredictionLoop>,
     /// A sample of macroblocks, recoded to compare factors.
     trial: Recoded,
     /// The factor by which recoding multiplies the quantiser scales.
@@ -367,12 +370,13 @@ impl PictureShaper {
 
     /// Codes the picture anew in a closed loop for `lambda`, squared error a bit, and writes it.
     pub(crate) fn write_closed(&mut self, lambda: f32, drift: &mut Drift) {
+        let inputs = self.inputs.as_ref();
         let Some(context) = self.context.as_ref().filter(|_| self.report.left_alone.is_none()) else {
             return self.copy();
         };
         drift.open(context, self.closed_group);
         let opened = drift.clone();
-        self.closed.code(context, &self.parsed, drift, &self.importance, lambda);
+        self.closed.code(context, &self.parsed, drift, &self.importance, lambda, inputs);
         self.writer.clear();
         let declare = Declare { variable: self.declare_variable, mpeg2: context.mpeg2 };
         let (parsed, closed, data) = (&self.parsed, &self.closed, &self.unit.data);

@@ -1,7 +1,7 @@
 //! `requantize`: coarser quantiser scales picture by picture, levels chosen by rate and distortion, open loop.
 
 use super::auto::LambdaSearch;
-use super::closed::best_lambda;
+use super::coder::best_lambda;
 use super::config::Config;
 use super::parallel;
 use super::picture::PictureShaper;

@@ -1,8 +1,10 @@
-//! Rewrites macroblocks with other codes, quantiser scales, patterns and types. Motion vectors and DC coefficients are
-//! copied, and every predictor keeps its value.
+//! Rewrites macroblocks with other codes, quantiser scales, patterns and types, and where the content has it with other motion.
+//! DC coefficients and all other vectors are copied, and their predictors keep their values.
 
 use crate::bits::BitWriter;
+use crate::decode::predict::Motion;
 use crate::header::{Chroma, PictureContext, PictureKind, PictureStructure};
+use crate::motion::{Predictors, write_component};
 use crate::picture::{Code, Macroblock, MotionType, Picture, Slice, Vector, bits_of_first};
 use crate::tables::macroblock as mb;
 use crate::vlc::{self, Coefficients, coefficients};
@@ -35,6 +37,10 @@ pub(crate) trait Content {
     fn coded_blocks(&self, index: usize, macroblock: &Macroblock) -> u16;
     /// The blocks of a macroblock that is not intra, where also blocks without codes in the input may have some.
     fn new_blocks(&self, _macroblock: usize) -> Option<NewBlocks<'_>> {
+        None
+    }
+    /// The motion of each macroblock, where some are not as in the input: in B pictures without concealment vectors.
+    fn motions(&self) -> Option<&[Motion]> {
         None
     }
 }
@@ -70,6 +76,7 @@ pub(crate) fn rewrite_slice(
         address: slice.base_address,
         address_before: slice.base_address,
         predictor: Vector::default(),
+        motions: MotionWriter::new(context, content.motions()),
         pending: 0..0,
     };
     rewriter.write_header(slice);
@@ -95,6 +102,8 @@ struct Rewriter<'a, C> {
     address_before: i32,
     /// `PMV[0][0]` behind the last macroblock of the input, in the units of the stream.
     predictor: Vector,
+    /// Where macroblocks have motion of their own.
+    motions: Option<MotionWriter<'a>>,
     /// Bits of the input to be copied next. Adjacent ranges are joined, so that unchanged macroblocks are copied at once.
     pending: Range<usize>,
 }
@@ -142,13 +151,18 @@ impl<C: Content> Rewriter<'_, C> {
         }
         let intra = macroblock.is_intra();
         let pattern = self.pattern(index, macroblock);
+        let before = self.follow_predictor(macroblock);
+        let moved =
+            self.motions.as_mut().and_then(|motions| motions.take(index, macroblock, pattern == 0 && inner));
         let mut flags = macroblock.flags & !(mb::PATTERN | mb::QUANT);
+        if let Some(moved) = &moved {
+            flags = moved.motion.flags;
+        }
         if pattern != 0 {
             flags |= mb::PATTERN;
         }
-        let before = self.follow_predictor(macroblock);
-        if flags == 0 && inner {
-            // "No MC, not coded" of a P picture: a skipped macroblock means the same.
+        if (flags == 0 && inner) || moved.as_ref().is_some_and(|moved| moved.is_skipped) {
+            // A skipped macroblock means the same: "no MC, not coded" of a P picture, or the motion before of a B picture.
             return;
         }
         if (intra || pattern != 0) && self.content.quantiser(index) != self.quantiser {
@@ -160,12 +174,21 @@ impl<C: Content> Rewriter<'_, C> {
             return self.write_zero_vector(before);
         }
         let same_scale = flags & mb::QUANT == 0 || self.quantiser == macroblock.quantiser;
-        if flags == macroblock.flags && same_scale {
-            self.copy(macroblock.kind_at as usize, macroblock.vectors_at as usize);
-        } else {
-            self.write_modes(macroblock, flags);
+        match moved.filter(|moved| !moved.copied) {
+            Some(Moved { motion, predictors, .. }) => {
+                self.write_modes(macroblock, flags, motion.motion);
+                let context = self.context;
+                predictors.write(self.out(), context, &motion);
+            }
+            None => {
+                if flags == macroblock.flags && same_scale {
+                    self.copy(macroblock.kind_at as usize, macroblock.vectors_at as usize);
+                } else {
+                    self.write_modes(macroblock, flags, macroblock.motion);
+                }
+                self.copy(macroblock.vectors_at as usize, macroblock.vectors_end as usize);
+            }
         }
-        self.copy(macroblock.vectors_at as usize, macroblock.vectors_end as usize);
         if let Some(blocks) = self.content.new_blocks(index).filter(|_| !intra) {
             if pattern != 0 {
                 self.write_pattern(pattern);
@@ -259,12 +282,12 @@ impl<C: Content> Rewriter<'_, C> {
     }
 
     /// Writes type, and motion type, DCT type and quantiser scale where they are present.
-    fn write_modes(&mut self, macroblock: &Macroblock, flags: u8) {
+    fn write_modes(&mut self, macroblock: &Macroblock, flags: u8, motion: MotionType) {
         self.write_type(flags);
         let in_field = self.context.is_field();
         let either = in_field || !self.context.coding.frame_pred_frame_dct;
         if flags & (mb::FORWARD | mb::BACKWARD) != 0 && either {
-            let code = match macroblock.motion {
+            let code = match motion {
                 MotionType::Field => 1,
                 MotionType::Frame | MotionType::Split => 2,
                 MotionType::DualPrime => 3,
@@ -399,6 +422,71 @@ impl<C: Content> Rewriter<'_, C> {
     }
 }
 
+/// The motion of the macroblocks of a slice of a B picture.
+struct MotionWriter<'a> {
+    context: &'a PictureContext,
+    motions: &'a [Motion],
+    /// Behind the last macroblock of the input, and of the output.
+    predictors: [Predictors; 2],
+    /// What a skipped macroblock would have in the output.
+    skipped: Option<Motion>,
+}
+
+/// What is written of the motion of a macroblock.
+struct Moved {
+    motion: Motion,
+    /// Its vectors are coded as in the input.
+    copied: bool,
+    /// Of the output, ahead of it.
+    predictors: Predictors,
+    is_skipped: bool,
+}
+
+impl<'a> MotionWriter<'a> {
+    fn new(context: &'a PictureContext, motions: Option<&'a [Motion]>) -> Option<Self> {
+        Some(Self { context, motions: motions?, predictors: Default::default(), skipped: None })
+    }
+
+    /// The next macroblock, which is skipped if it `may` be and repeats the motion before; `None` for an intra one.
+    fn take(&mut self, index: usize, macroblock: &Macroblock, may: bool) -> Option<Moved> {
+        if macroblock.is_intra() {
+            (self.predictors, self.skipped) = (Default::default(), None);
+            return None;
+        }
+        let [of_input, predictors] = self.predictors;
+        let (before, motion) = (Motion::of(self.context, macroblock), self.motions[index]);
+        let copied = before.is_as(&motion) && predictors.agree(&of_input, &motion);
+        let is_skipped = may && self.skipped.is_some_and(|skipped| skipped.is_as(&motion));
+        self.predictors[0].follow(self.context, &before);
+        // A skipped one leaves the predictors as they are.
+        if !is_skipped {
+            self.predictors[1].follow(self.context, &motion);
+            self.skipped = Some(motion.repeated(self.context));
+        }
+        Some(Moved { motion, copied, predictors, is_skipped })
+    }
+}
+
+/// Bits of the codes of a macroblock that is not intra, with the ends of its blocks; an escape of MPEG-1 counts as one of MPEG-2.
+pub(crate) fn code_bits(table: &Coefficients, blocks: NewBlocks<'_>) -> u32 {
+    let (mut first, mut bits) = (0, 0);
+    for &end in blocks.ends {
+        let mut next = 0;
+        for code in &blocks.codes[first..usize::from(end)] {
+            let (position, magnitude) = (u32::from(code.position()), u32::from(code.level().unsigned_abs()));
+            bits += match table.length(position - next, magnitude) {
+                _ if position == 0 && magnitude == 1 => 2,
+                0 => 24,
+                bits => bits,
+            };
+            next = position + 1;
+        }
+        bits += table.end_of_block_bits();
+        first = usize::from(end);
+    }
+    bits
+}
+
 fn write_codes(writer: &mut BitWriter, table: &Coefficients, codes: &[Code], intra: bool, mpeg2: bool) {
     let mut next = u32::from(intra);
     for code in codes {
@@ -436,19 +524,4 @@ fn write_escape(writer: &mut BitWriter, run: u32, level: i32, mpeg2: bool) {
         let prefix = if level < 0 { 0x80 } else { 0 };
         writer.put((prefix << 8) | (level as u32 & 0xff), 16);
     }
-}
-
-/// Writes one component of a vector difference (the inverse of 13818-2, 7.6.3.1).
-fn write_component(writer: &mut BitWriter, difference: i32, f_code: u8) {
-    // With a forbidden f_code predictors are zero.
-    let residual_bits = u32::from(f_code.clamp(1, 9)) - 1;
-    let range = 32 << residual_bits;
-    let difference = (difference + range / 2).rem_euclid(range) - range / 2;
-    if difference == 0 {
-        return vlc::MOTION.write(writer, 0);
-    }
-    let magnitude = difference.unsigned_abs() - 1;
-    vlc::MOTION.write(writer, (magnitude >> residual_bits) as u8 + 1);
-    writer.put(u32::from(difference < 0), 1);
-    writer.put(magnitude & ((1 << residual_bits) - 1), residual_bits);
 }
