@@ -41,6 +41,14 @@ impl<'a> BitReader<'a> {
         self.position += count as usize;
     }
 
+    /// Skips as many bits as the lowest six bits of `count` say, at most 56, which must be available.
+    #[inline(always)]
+    pub(crate) fn skip_lowest(&mut self, count: u32) {
+        // The processor ignores the bits above in a shift.
+        self.word = self.word.wrapping_shl(count);
+        self.position += (count & 0x3f) as usize;
+    }
+
     /// Inserts `count` ones, 0 or 1, before the next bit, until the next refill; with 1 the next bit must be one.
     #[inline]
     pub(crate) fn repeat_first(&mut self, count: u32) {

@@ -37,6 +37,7 @@ pub mod pipeline;
 pub mod shape;
 mod slice;
 pub mod startcode;
+mod steps;
 pub mod tables;
 pub mod unit;
 mod vlc;

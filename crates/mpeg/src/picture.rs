@@ -261,8 +261,8 @@ impl Codes {
         (&mut self.memory, self.length)
     }
 
-    /// The codes of the most blocks of a macroblock, and room behind them.
-    const MACROBLOCK: usize = 12 * 64 + Self::ROOM;
+    /// More than the codes of the most blocks of a macroblock, and room behind them; a power of two as well.
+    pub(crate) const MACROBLOCK: usize = 1024;
 
     #[cold]
     fn grow(&mut self) {

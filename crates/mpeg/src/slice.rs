@@ -4,8 +4,9 @@ use crate::bits::BitReader;
 use crate::header::{PictureContext, PictureKind};
 use crate::motion::Predictors;
 use crate::picture::{Block, Code, Codes, Damage, Macroblock, MotionType, Picture, Slice};
+use crate::steps::{STEPS, Step};
 use crate::tables::macroblock as mb;
-use crate::vlc::{self, CodeKind, Coefficients, DecodedBits, Lookup, RunLevel, coefficients};
+use crate::vlc::{self, CodeKind, Coefficients, DecodedBits, Lookup, RunLevel, TABLE_ZERO, coefficients};
 use std::ops::Range;
 
 impl Picture {
@@ -249,8 +250,11 @@ impl<'a> SliceReader<'a> {
         codes: &mut Codes,
         macroblock: &mut Macroblock,
     ) -> Result<(), Damage> {
-        let intra = macroblock.is_intra();
         let pattern = self.read_pattern(macroblock.flags)?;
+        if !macroblock.is_intra() {
+            return self.read_non_intra(blocks, codes, macroblock, pattern);
+        }
+        let intra = true;
         let table = coefficients(self.context, intra);
         // A local copy of the reader stays in registers.
         let mut reader = self.reader.clone();
@@ -279,6 +283,44 @@ impl<'a> SliceReader<'a> {
         if dc_only && !self.reader.flag() {
             return Err(Damage::Code);
         }
+        Ok(())
+    }
+
+    /// Reads the blocks of a macroblock that is not intra, by the bits of its pattern.
+    #[inline(always)]
+    fn read_non_intra(
+        &mut self,
+        blocks: &mut Vec<Block>,
+        codes: &mut Codes,
+        macroblock: &mut Macroblock,
+        pattern: u16,
+    ) -> Result<(), Damage> {
+        self.reset_dc();
+        let count = pattern.count_ones();
+        if count == 0 {
+            return Ok(());
+        }
+        let mut left = pattern << (16 - self.context.chroma.blocks());
+        macroblock.blocks = count as u8;
+        macroblock.luma_blocks = (left >> 12).count_ones() as u8;
+        let (memory, filled) = codes.filled();
+        let room =
+            memory.get_mut(filled..).and_then(<[Code]>::first_chunk_mut).ok_or(Damage::Coefficients)?;
+        // A local copy of the reader stays in registers.
+        let mut reader = self.reader.clone();
+        let mut bits = reader.position() as u32;
+        let ends = read_non_intra(&mut reader, room, count, self.context.mpeg2)?;
+        self.reader = reader;
+        let mut from = 0;
+        blocks.extend(ends[..count as usize].iter().map(|&end| {
+            let index = left.leading_zeros() as u8;
+            left &= !(1 << 15 >> index);
+            let (first, start) = (filled as u32 + from, bits);
+            bits += u32::from(room[end as usize - 1].end()) + TABLE_ZERO.end_of_block_bits();
+            let count = end - std::mem::replace(&mut from, end);
+            Block { start, first, count: count as u8, index, intra: false, dc: 0 }
+        }));
+        codes.set_filled(filled + from as usize);
         Ok(())
     }
 
@@ -353,6 +395,63 @@ fn read_codes(
     }
 }
 
+/// Reads the codes of the `count` blocks of a macroblock that is not intra into the room; returns how many codes there are
+/// up to the end of each. Where a block ends is unpredictable, so there is no branch on it.
+#[inline(never)]
+fn read_non_intra(
+    reader: &mut BitReader<'_>,
+    room: &mut [Code; Codes::MACROBLOCK],
+    count: u32,
+    mpeg2: bool,
+) -> Result<[u32; 16], Damage> {
+    const ROOM: usize = Codes::MACROBLOCK;
+    let mut ends = [0; 16];
+    // Blocks are counted in units of [`Step::END`]. `all` has all bits of the positions of codes, to find one beyond the block.
+    let (mut codes, mut block, mut begins, mut all) = (0, 0, Step::END, 0);
+    let count = count * Step::END;
+    let mut cursor = Cursor(0);
+    let mut local = reader.clone();
+    loop {
+        local.refill();
+        if all & Cursor::BEYOND != 0 {
+            return Err(Damage::Coefficients);
+        }
+        for _ in 0..STEPS_A_REFILL {
+            let (step, [first, last]) = STEPS.at(begins, local.peek(Step::WIDTH));
+            if step.is_other() {
+                local.refill();
+                if all & Cursor::BEYOND != 0 {
+                    return Err(Damage::Coefficients);
+                }
+                let (level, run, bits) = read_other(TABLE_ZERO.peek(&local), &local, mpeg2)?;
+                let code = cursor.code(DecodedBits::word(level, run, bits));
+                room[codes % ROOM] = Code(code.0 | u32::from(begins != 0) << Code::FIRST);
+                local.skip(bits);
+                all |= code.0;
+                cursor = Cursor::behind(code);
+                codes += 1;
+                begins = 0;
+                break;
+            }
+            let code = cursor.code(last);
+            room[codes % ROOM] = cursor.code(first);
+            room[(codes + 1) % ROOM] = code;
+            codes += step.codes();
+            local.skip_lowest(step.bits());
+            all |= code.0;
+            ends[(block / Step::END % 16) as usize] = codes as u32;
+            begins = step.end();
+            block += begins;
+            // Behind the end of a block, the start of the next one.
+            cursor = if begins == 0 { Cursor::behind(code) } else { Cursor(0) };
+            if block == count {
+                *reader = local;
+                return if all & Cursor::BEYOND == 0 { Ok(ends) } else { Err(Damage::Coefficients) };
+            }
+        }
+    }
+}
+
 /// Number of steps that a refill covers.
 const STEPS_A_REFILL: u32 = 56 / DecodedBits::WIDTH;
 
@@ -362,6 +461,8 @@ struct Cursor(u32);
 
 impl Cursor {
     const FIELDS: u32 = 0x7f << Code::POSITION | 0x7ff << Code::END;
+    /// Set in a code beyond the block.
+    const BEYOND: u32 = 0x40 << Code::POSITION;
 
     /// At the start of a block whose first code is read with `lead` inserted bits.
     fn new(intra: bool, lead: u32) -> Self {
@@ -374,11 +475,16 @@ impl Cursor {
         Code(self.0.wrapping_add(fields))
     }
 
+    #[inline(always)]
+    fn behind(code: Code) -> Self {
+        Self((code.0 & Self::FIELDS) + (1 << Code::POSITION))
+    }
+
     /// Moves behind the code.
     #[inline]
     fn pass(&mut self, code: Code) -> Result<(), Damage> {
-        self.0 = (code.0 & Self::FIELDS) + (1 << Code::POSITION);
-        if code.0 & 0x40 << Code::POSITION != 0 { Err(Damage::Coefficients) } else { Ok(()) }
+        *self = Self::behind(code);
+        if code.0 & Self::BEYOND != 0 { Err(Damage::Coefficients) } else { Ok(()) }
     }
 }
 

@@ -96,7 +96,7 @@ pub(crate) enum CodeKind {
 pub(crate) struct RunLevel(u32);
 
 impl RunLevel {
-    const fn new(kind: CodeKind, run: u8, level: i8, bits: u8) -> Self {
+    pub(crate) const fn new(kind: CodeKind, run: u8, level: i8, bits: u8) -> Self {
         Self(u32::from_be_bytes([level as u8, run, bits, kind as u8]))
     }
 
@@ -180,7 +180,7 @@ impl DecodedBits {
     }
 
     /// The code behind `skipped` bits, and where it ends.
-    const fn split(bits: u32, skipped: u32, table: &Coefficients) -> (RunLevel, u32) {
+    pub(crate) const fn split(bits: u32, skipped: u32, table: &Coefficients) -> (RunLevel, u32) {
         let left = bits << skipped & ((1 << Self::WIDTH) - 1);
         let code = table.at(left << (LEADING + LONG - Self::WIDTH));
         (code, skipped + code.bits())
