@@ -161,9 +161,12 @@ impl BitWriter {
     /// Aligns, then appends whole bytes.
     pub fn append(&mut self, bytes: &[u8]) {
         self.align();
-        self.memory.truncate(self.length);
-        self.memory.extend_from_slice(bytes);
-        self.length += bytes.len();
+        let end = self.length + bytes.len();
+        if self.memory.len() < end {
+            self.memory.resize(2 * end + 4096, 0);
+        }
+        self.memory[self.length..end].copy_from_slice(bytes);
+        self.length = end;
     }
 
     /// Bits written so far.

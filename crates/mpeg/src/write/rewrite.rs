@@ -337,30 +337,42 @@ impl<C: Content> Rewriter<'_, C> {
         kept: u64,
         lowered: u64,
     ) {
-        let copied = kept & !lowered & (kept << 1 | 1);
         let count = codes.len().min(64);
-        let mut index = 0;
-        while index < count {
-            let length = ((!(copied >> index)).trailing_zeros() as usize).min(count - index);
-            if length > 0 {
-                let (from, to) = (bits_of_first(codes, index), bits_of_first(codes, index + length));
-                self.copy(start + from as usize, start + to as usize);
-                index += length;
-            } else {
-                if kept >> index & 1 != 0 {
-                    let code = codes[index];
-                    let lower = (lowered >> index & 1) as i32 * i32::from(code.level().signum());
-                    let before = kept & ((1 << index) - 1);
-                    let next = match before.checked_ilog2() {
-                        Some(before) => u32::from(codes[before as usize].position()) + 1,
-                        None => u32::from(intra),
-                    };
-                    let level = i32::from(code.level()) - lower;
-                    let mpeg2 = self.context.mpeg2;
-                    write_code(self.out(), table, u32::from(code.position()), next, level, mpeg2);
-                }
-                index += 1;
+        let copied = kept & !lowered & (kept << 1 | 1);
+        // The codes that are not copied: dropped, or written anew.
+        let mut left = !copied & u64::MAX.checked_shr(64 - count as u32).unwrap_or(0);
+        self.join(start);
+        while left != 0 {
+            let index = left.trailing_zeros() as usize;
+            let bit = left & left.wrapping_neg();
+            left ^= bit;
+            let code = codes[index];
+            let (from, to) = (self.pending.start, start + bits_of_first(codes, index) as usize);
+            if from < to {
+                self.writer.copy(self.bytes, from, to);
             }
+            let behind = start + usize::from(code.end());
+            self.pending = behind..behind;
+            if kept & bit != 0 {
+                let lower = i32::from(lowered & bit != 0) * i32::from(code.level().signum());
+                let next = match (kept & (bit - 1)).checked_ilog2() {
+                    Some(before) => u32::from(codes[before as usize].position()) + 1,
+                    None => u32::from(intra),
+                };
+                let level = i32::from(code.level()) - lower;
+                let mpeg2 = self.context.mpeg2;
+                write_code(self.writer, table, u32::from(code.position()), next, level, mpeg2);
+            }
+        }
+        self.pending.end = start + bits_of_first(codes, count) as usize;
+    }
+
+    /// Makes the pending bits end at bit `at`, where the next ones begin.
+    #[inline]
+    fn join(&mut self, at: usize) {
+        if self.pending.end != at {
+            self.out();
+            self.pending = at..at;
         }
     }
 
