@@ -75,7 +75,9 @@ impl Grid {
     #[inline]
     fn add(&mut self, x: i32, y: i32, amount: f32) {
         let (x, y) = (x.clamp(0, 32 * (self.columns as i32 - 1)), y.clamp(0, 32 * (self.rows as i32 - 1)));
-        let (right, down) = ((x % 32) as f32 / 32.0, (y % 32) as f32 / 32.0);
+        // They are not negative, and so the remainder is a mask.
+        let (x, y) = (x as u32, y as u32);
+        let (right, down) = ((x % 32) as i32 as f32 / 32.0, (y % 32) as i32 as f32 / 32.0);
         let at = self.at(x as usize / 32, y as usize / 32);
         let below = at + self.columns + 1;
         // Always two rows of two: a branch on the overlap would be unpredictable.
@@ -143,7 +145,9 @@ fn frame_grid(context: &PictureContext) -> (usize, usize) {
 
 /// Column, first row and number of the frame's macroblocks that a macroblock covers: one, or two in a field picture.
 fn cells(context: &PictureContext, address: u32) -> (usize, usize, usize) {
-    let (column, row) = (address as usize % context.columns, address as usize / context.columns);
+    // In 32 bits, because a division of 64 takes longer.
+    let columns = context.columns as u32;
+    let (column, row) = ((address % columns) as usize, (address / columns) as usize);
     if context.is_field() { (column, 2 * row, 2) } else { (column, row, 1) }
 }
 
