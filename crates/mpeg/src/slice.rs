@@ -309,7 +309,8 @@ impl<'a> SliceReader<'a> {
         // A local copy of the reader stays in registers.
         let mut reader = self.reader.clone();
         let mut bits = reader.position() as u32;
-        let ends = read_non_intra(&mut reader, room, count, self.context.mpeg2)?;
+        let mut ends = [0; 16];
+        read_non_intra(&mut reader, room, count, self.context.mpeg2, &mut ends)?;
         self.reader = reader;
         let mut from = 0;
         blocks.extend(ends[..count as usize].iter().map(|&end| {
@@ -395,17 +396,17 @@ fn read_codes(
     }
 }
 
-/// Reads the codes of the `count` blocks of a macroblock that is not intra into the room; returns how many codes there are
-/// up to the end of each. Where a block ends is unpredictable, so there is no branch on it.
+/// Reads the codes of the `count` blocks of a macroblock that is not intra into the room, and how many codes there are
+/// up to the end of each into `ends`. Where a block ends is unpredictable, so there is no branch on it.
 #[inline(never)]
 fn read_non_intra(
     reader: &mut BitReader<'_>,
     room: &mut [Code; Codes::MACROBLOCK],
     count: u32,
     mpeg2: bool,
-) -> Result<[u32; 16], Damage> {
+    ends: &mut [u32; 16],
+) -> Result<(), Damage> {
     const ROOM: usize = Codes::MACROBLOCK;
-    let mut ends = [0; 16];
     // Blocks are counted in units of [`Step::END`]. `all` has all bits of the positions of codes, to find one beyond the block.
     let (mut codes, mut block, mut begins, mut all) = (0, 0, Step::END, 0);
     let count = count * Step::END;
@@ -446,7 +447,7 @@ fn read_non_intra(
             cursor = if begins == 0 { Cursor::behind(code) } else { Cursor(0) };
             if block == count {
                 *reader = local;
-                return if all & Cursor::BEYOND == 0 { Ok(ends) } else { Err(Damage::Coefficients) };
+                return if all & Cursor::BEYOND == 0 { Ok(()) } else { Err(Damage::Coefficients) };
             }
         }
     }
