@@ -36,7 +36,7 @@ fn rounded(units: f32) -> i32 {
 }
 
 /// The highest cost of a code in units: more than a block has bits, and so low that a block of them is no overflow.
-const MOST: i32 = 1 << 22;
+pub(super) const MOST: i32 = 1 << 22;
 
 impl Default for Scratch {
     fn default() -> Self {

@@ -13,7 +13,7 @@ pub(super) const SHORTEST: u32 = 2;
 /// Bits of codes by run and magnitude, escapes included, and of the codes with the magnitude below.
 pub(super) struct Lengths {
     pairs: [[i32; 2]; Lengths::PLACES],
-    /// The weight above which a code is kept as it is, in intra blocks and in others.
+    /// The error of a step above which a code is kept as it is, in intra blocks and in others.
     keeps_above: [[f32; Lengths::CODES]; 2],
     /// Length of `End of block`.
     pub(super) end: u32,
@@ -100,7 +100,7 @@ impl Lengths {
             std::array::from_fn(|index| {
                 let [high, low] = pairs[index].map(|length| length as f32);
                 let half_steps = (2 * (index % Code::MAGNITUDES) + offset) as f32;
-                ((high - low) / STEP).max((high + TOGETHER * UNIT as f32) / (half_steps * half_steps))
+                (high - low).max(STEP * (high + TOGETHER * UNIT as f32) / (half_steps * half_steps))
             })
         };
         Self { keeps_above: [keeps_above(0), keeps_above(1)], pairs, end: table.end_of_block_bits() }
@@ -124,7 +124,7 @@ impl Lengths {
     }
 }
 
-/// The weights of a squared half step above which codes are kept as they are, while the code before each is kept.
+/// The errors of a step above which codes are kept as they are, while the code before each is kept.
 #[derive(Clone, Copy)]
 pub(super) struct Thresholds<'a>(&'a [f32; Lengths::CODES]);
 
@@ -135,7 +135,7 @@ impl Thresholds<'_> {
     }
 }
 
-/// The squared error of lowering a level by one: a step of two half steps.
+/// The squared error of lowering a level by one, a step, in squares of half steps.
 pub(super) const STEP: f32 = 4.0;
 /// Bits that a code saves beyond its own, at most, where others are dropped with it.
 const TOGETHER: f32 = 1.0;

@@ -1,6 +1,7 @@
 //! Levels of a block before and after requantisation.
 
 use super::energy::SQUARES;
+use super::lengths::STEP;
 use crate::picture::Code;
 use std::sync::LazyLock;
 
@@ -56,7 +57,7 @@ pub(super) type Levels = [Level; LEVELS];
 /// A level whose scale is unchanged.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SameLevel {
-    /// The squared error without it, in squares of half steps.
+    /// The squared error without it, in steps: in squares of half steps over [`STEP`].
     pub(super) energy: f32,
     /// [`Code::magnitude`]
     pub(super) magnitude: u32,
@@ -69,7 +70,7 @@ pub(super) type SameLevels = [SameLevel; Code::LEVELS];
 pub(super) static SAME_LEVELS: LazyLock<[SameLevels; 2]> = LazyLock::new(|| {
     [0, 1].map(|class| {
         std::array::from_fn(|index| SameLevel {
-            energy: SQUARES[class][index],
+            energy: SQUARES[class][index] / STEP,
             magnitude: u32::from(Code::new(Code::level_of(index) as i16, 0).magnitude()),
         })
     })

@@ -30,6 +30,7 @@ mod lengths;
 mod levels;
 mod motion_choice;
 mod parallel;
+mod path;
 mod picture;
 mod rate_control;
 mod recode;

@@ -5,7 +5,7 @@ use super::lengths::Lengths;
 use super::levels::{Choice, Level, Levels, NewScale, SAME_LEVELS, SameLevels};
 use super::trellis::{self, CostModel, RdChange, Weights, weight_for_all};
 use crate::header::PictureContext;
-use crate::picture::{Block, Code, Macroblock, Picture};
+use crate::picture::{Code, Macroblock, Picture};
 use crate::write::rewrite::{Codes, Content};
 
 #[derive(Debug, Clone, Copy)]
@@ -90,30 +90,69 @@ impl Recoded {
             return self.outcomes.push(outcome);
         }
         let mut change = RdChange::default();
-        let (codes_of, index_of) = (|block: &Block| picture.codes_of(block), blocks.start);
-        let blocks = picture.blocks[blocks.clone()].iter().zip(&mut self.choices[blocks]).enumerate();
-        if new_scale {
-            let (places, model, changed, scratch) = recoder.new_scale(macroblock, quantiser, importance);
-            for (i, (block, choice)) in blocks {
-                let (codes, places) = (codes_of(block), places[usize::from(block.is_chroma())]);
-                *choice = trellis::choose_at_new_scale(scratch, codes, places, &model, changed, &mut change);
-                self.firsts[index_of + i] = self.codes.len() as u32;
-                changed.recode(&mut self.codes, codes, *choice);
-                outcome.coded &= !(u16::from(choice.kept == 0) << i);
-            }
+        outcome.coded = if new_scale {
+            self.choose_at_new_scale(recoder, picture, macroblock, quantiser, importance, &mut change)
         } else {
-            let (places, model, same, scratch) = recoder.unchanged_scale(macroblock, importance);
-            for (i, (block, choice)) in blocks {
-                let (codes, places) = (codes_of(block), places[usize::from(block.is_chroma())]);
-                *choice = trellis::choose(scratch, codes, places, &model, same, &mut change);
-                outcome.unchanged &= *choice == Choice::ALL;
-                outcome.coded &= !(u16::from(choice.kept == 0) << i);
-            }
-        }
+            let (coded, unchanged) = self.choose(recoder, picture, macroblock, importance, &mut change);
+            outcome.unchanged = unchanged;
+            coded
+        };
         self.saved_bits += f64::from(change.saved_bits);
         self.distortion += f64::from(change.error / importance);
         self.lost = [self.lost[0] + change.lost[0], self.lost[1] + change.lost[1]];
         self.outcomes.push(outcome);
+    }
+
+    /// Chooses the levels of a macroblock whose scale is unchanged; returns the blocks that keep codes, by bit, and whether
+    /// all keep all.
+    #[inline(always)]
+    fn choose(
+        &mut self,
+        recoder: &mut Recoder,
+        picture: &Picture,
+        macroblock: &Macroblock,
+        importance: f32,
+        change: &mut RdChange,
+    ) -> (u16, bool) {
+        let (places, model, same, scratch) = recoder.unchanged_scale(macroblock, importance);
+        let range = macroblock.block_range();
+        let blocks = picture.blocks[range.clone()].iter().zip(&mut self.choices[range]);
+        let (mut coded, mut bit, mut unchanged) = (0, 1u16, true);
+        for (block, choice) in blocks {
+            let places = places[usize::from(block.is_chroma())];
+            let chosen = trellis::choose(scratch, picture.codes_of(block), places, &model, same, change);
+            *choice = chosen;
+            unchanged &= (!chosen.kept | chosen.lowered) == 0;
+            coded |= if chosen.kept == 0 { 0 } else { bit };
+            bit <<= 1;
+        }
+        (coded, unchanged)
+    }
+
+    /// The same for a macroblock whose scale changes; its new codes are appended.
+    #[inline(always)]
+    fn choose_at_new_scale(
+        &mut self,
+        recoder: &mut Recoder,
+        picture: &Picture,
+        macroblock: &Macroblock,
+        quantiser: u8,
+        importance: f32,
+        change: &mut RdChange,
+    ) -> u16 {
+        let (places, model, changed, scratch) = recoder.new_scale(macroblock, quantiser, importance);
+        let (mut coded, mut bit) = (0, 1u16);
+        for index in macroblock.block_range() {
+            let block = &picture.blocks[index];
+            let (codes, places) = (picture.codes_of(block), places[usize::from(block.is_chroma())]);
+            let choice = trellis::choose_at_new_scale(scratch, codes, places, &model, changed, change);
+            self.choices[index] = choice;
+            self.firsts[index] = self.codes.len() as u32;
+            changed.recode(&mut self.codes, codes, choice);
+            coded |= if choice.kept == 0 { 0 } else { bit };
+            bit <<= 1;
+        }
+        coded
     }
 }
 

@@ -5,6 +5,7 @@
 use super::candidates::{Candidate, Scratch, UNITS};
 use super::lengths::{Lengths, RunStart, SHORTEST, STEP, UNIT};
 use super::levels::{Choice, NewScale, SameLevels};
+use super::path::{Edits, Path, ShortPath};
 use crate::picture::{Code, bits_of_first};
 use std::hint::select_unpredictable;
 
@@ -62,19 +63,20 @@ pub(super) fn choose(
 ) -> Choice {
     let thresholds = model.lengths.thresholds(model.intra);
     let mut run = RunStart::start(model.intra);
-    let factor = UNITS * model.factor;
+    let factor = UNITS * STEP * model.factor;
     let mut total = 0.0;
     // Codes that may be dropped or lowered. A branch on them would be unpredictable, so there is none.
     let mut open = 0u64;
     for (i, (&code, candidate)) in codes.iter().zip(&mut scratch.codes).enumerate() {
         let position = code.position();
-        let weight = places[usize::from(position)] * factor;
+        // The error of lowering the level by a step.
+        let step = places[usize::from(position)] * factor;
         let level = same[code.level_index()];
-        let gain = weight * level.energy;
+        let gain = step * level.energy;
         let place = run.pass(position, level.magnitude as u8);
-        *candidate = Candidate::new(gain, weight * STEP, place);
+        *candidate = Candidate::new(gain, step, place);
         total += gain;
-        open |= u64::from(weight < thresholds.of(place)) << i;
+        open |= u64::from(step < thresholds.of(place)) << i;
     }
     let bits = bits_of_first(codes, codes.len());
     let block_bits = model.block_bits();
@@ -193,7 +195,12 @@ fn choose_open(
             choose_one(scratch, model.lengths, first, count, &mut chosen);
         } else {
             let length = (!(left >> first)).trailing_zeros() as usize;
-            choose_several(scratch, model.lengths, first, first + length, count, &mut chosen);
+            let end = first + length;
+            if length <= ShortPath::CODES {
+                choose_several::<ShortPath>(scratch, model.lengths, first, end, count, &mut chosen);
+            } else {
+                choose_several::<Edits>(scratch, model.lengths, first, end, count, &mut chosen);
+            }
         }
         left = rest;
     }
@@ -244,37 +251,9 @@ fn choose_one(scratch: &Scratch, lengths: &Lengths, index: usize, count: usize, 
 /// The cost of an impossible path: more than any other.
 const IMPOSSIBLE: i32 = 1 << 29;
 
-/// The codes that a surviving path drops and lowers, by bit.
-#[derive(Clone, Copy, Default)]
-struct Path {
-    dropped: u64,
-    lowered: u64,
-    /// The error of both.
-    error: i32,
-}
-
-impl Path {
-    /// The path with the code of a bit, lowered or not.
-    #[inline(always)]
-    fn lower(self, lowers: bool, bit: u64, loss: i32) -> Self {
-        let (bit, loss) = if lowers { (bit, loss) } else { (0, 0) };
-        Self { lowered: self.lowered | bit, error: self.error + loss, ..self }
-    }
-
-    /// This path, or the other one. A branch would be unpredictable.
-    #[inline(always)]
-    fn or(self, other: Self, takes_other: bool) -> Self {
-        Self {
-            dropped: select_unpredictable(takes_other, other.dropped, self.dropped),
-            lowered: select_unpredictable(takes_other, other.lowered, self.lowered),
-            error: select_unpredictable(takes_other, other.error, self.error),
-        }
-    }
-}
-
 /// Finds the cheapest path through the codes `first..end`, between two codes that are kept.
-#[inline(always)]
-fn choose_several(
+#[inline]
+fn choose_several<P: Path>(
     scratch: &Scratch,
     lengths: &Lengths,
     first: usize,
@@ -285,33 +264,31 @@ fn choose_several(
     // The surviving paths that keep the code before, and that drop it: their cost less their gain, and how much longer
     // the run of the latter is.
     let (mut kept, mut dropped) = (0, IMPOSSIBLE);
-    let mut kept_path = Path::default();
+    let mut kept_path = P::default();
     let mut dropped_path = kept_path;
     let mut longer = 0;
     let (mut gained, mut whole) = (0, 0);
-    let mut bit = 1u64 << (first & 63);
-    for &Candidate { gain, loss, place } in &scratch.codes[first..end] {
+    for (index, &Candidate { gain, loss, place }) in scratch.codes[first..end].iter().enumerate() {
+        let lowers = P::lowers(index, loss);
         let [high, low] = lengths.pair(place);
         whole += high;
         let low = low + loss;
         let behind_kept = kept + low.min(high);
-        let mut path = kept_path.lower(low < high, bit, loss);
+        let mut path = kept_path.with(lowers.or(P::default(), high <= low));
         let [high, low] = lengths.pair(place.behind(longer));
         let low = low + loss;
         let behind_dropped = dropped + low.min(high);
-        path = path.or(dropped_path.lower(low < high, bit, loss), behind_dropped < behind_kept);
+        let lowered = dropped_path.with(lowers.or(P::default(), high <= low));
+        path = path.or(lowered, behind_dropped < behind_kept);
         // Of the paths that drop this code only the cheapest survives. In a few blocks another one with a shorter run
         // would cost some bits less in the end.
         let drops = dropped < kept;
         longer = select_unpredictable(drops, longer, 0) + place.length();
-        dropped_path = kept_path.or(dropped_path, drops);
-        dropped_path.dropped |= bit;
-        dropped_path.error += gain;
+        dropped_path = kept_path.or(dropped_path, drops).with(P::drops(index, gain));
         dropped = dropped.min(kept);
         kept = behind_dropped.min(behind_kept) - gain;
         kept_path = path;
         gained += gain;
-        bit <<= 1;
     }
     chosen.open += whole;
     let next = scratch.next(end, count);
@@ -320,11 +297,12 @@ fn choose_several(
     kept += bits;
     dropped += lengths.pair(next.behind(longer))[0];
     let path = kept_path.or(dropped_path, dropped < kept);
-    chosen.dropped |= path.dropped;
-    chosen.lowered |= path.lowered;
+    let Edits { dropped: drops, lowered, error } = path.edits();
+    chosen.dropped |= drops << first;
+    chosen.lowered |= lowered << first;
     // The cost of the path is its bits less the gain of its codes.
-    chosen.saved += whole - (kept.min(dropped) + gained - path.error);
-    chosen.error += path.error;
+    chosen.saved += whole - (kept.min(dropped) + gained - error);
+    chosen.error += error;
 }
 
 #[inline]
