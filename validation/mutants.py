@@ -1,20 +1,32 @@
 #!/usr/bin/env python3
-"""Which changes of the code does no test see? Runs cargo-mutants and writes docs/results/mutants.md.
+"""Which changes of the code does no test see? What is found belongs into docs/results/mutants.md.
 
-    validation/mutants.py                              # everything named below: a day
+    validation/mutants.py                              # everything named below
     validation/mutants.py wire=0/60 steady_clock       # a sixtieth of wire, all of one file
+    validation/mutants.py "crates/session/src/fec/**"  # other files
+    validation/mutants.py quick wire                   # without what is built alone
+    validation/mutants.py again wire                   # what survived or was left out when it ran last
 
-Each group is tested by its own crate's tests. Needs cargo-mutants.
+cargo-mutants lists the changes. In a copy of the tree each function gets all its changed bodies, of which an environment variable
+chooses one, so that a crate is built once and each change costs one run of its tests: first of the library's, then of `tests/`.
+What rustc rejects is unviable. What no function holds, or one that returns an `impl`, is built alone, as is what survives in a
+`const fn`: constants are computed before the variable is read. Needs cargo-mutants.
 """
 
+import bisect
+import collections
+import concurrent.futures
 import json
+import os
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
-import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs/results/mutants.md"
+TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "mutants"
+TREE = TARGET / "tree"
 GROUPS = {
     "session": ["crates/session/src/**"],
     "tfrc": ["crates/control/src/tfrc/**"],
@@ -33,51 +45,259 @@ GROUPS = {
         *(f"crates/wire/src/{file}.rs" for file in ("bytes", "list", "rtp")),
         *(f"crates/wire/src/rtcp/{file}.rs" for file in ("feedback", "nack", "remb", "tfrc", "nada", "reception")),
     ],
+    "formats": [f"crates/wire/src/{part}" for part in "aac.rs av1.rs error.rs h264/** h265.rs ip.rs mp2t.rs mpv/** nal_units.rs opus.rs".split()],
+    "rfc": [
+        f"crates/control/src/tfrc/{file}.rs"
+        for file in "config data_limited equation extended loss_events mod nofeedback receiver sender".split()
+    ],
+    "ns2": ["crates/control/src/tfrc/ns2/**"],
+    "playout": [
+        "crates/session/src/receive/session/**",
+        *(f"crates/session/src/receive/{file}.rs" for file in "jitter_buffer session playout tail stream mod byte_buffer freezes recovery".split()),
+    ],
+    "samples": [
+        "crates/session/src/fec/**",
+        *(f"crates/session/src/feedback/{file}.rs" for file in "mod estimator samples round_trip sequence_log".split()),
+    ],
+    "windows": ["crates/session/src/window/**"],
+    "sending": [
+        *(f"crates/session/src/send/{file}.rs" for file in "lanes mod pacer packets pushback queue repair reports retransmission scheduler setup".split()),
+        *(f"crates/session/src/{file}.rs" for file in "clock config event frame payload reordering statistics".split()),
+    ],
 }
 WHOLE = ["session", "tfrc", "queue", "wire", "protect"]
+# What of `tests/` is run; the others take longer than all of these. A crate that is not named has all of it run.
+TESTS = {
+    "session": "exchange hostile forged_feedback receiver_reports media_server buffer streams breaker subflows window lanes controllers".split(),
+    "control": "tfrc multfrc".split(),
+}
+# Seconds: a test that takes longer is left out, and a change that makes its tests take so much longer is a timeout. Of the
+# processor, as other work on the machine is no fault of a change.
+LONG_TEST, TIMEOUT = 0.4, 3
+HOOK = """
+#[doc(hidden)]
+pub(crate) const fn chosen_mutant() -> u32 {
+    const fn none() -> u32 { 0 }
+    fn chosen() -> u32 {
+        static CHOSEN: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
+        *CHOSEN.get_or_init(|| std::env::var("CHOSEN_MUTANT").map_or(0, |id| id.parse().unwrap()))
+    }
+    core::intrinsics::const_eval_select((), none, chosen)
+}
+"""
+FEATURES = "#![feature(core_intrinsics, const_eval_select)]"
 
 
-def run(group, shard):
+class Source:
+    """A file, and its mutants by the function (of the outermost, the whole span) that holds them."""
+
+    def __init__(self, path, mutants):
+        self.path, self.text = path, (ROOT / path).read_text()
+        self.starts = [0, *(match.end() for match in re.finditer("\n", self.text))]
+        spans = {self.span(mutant["function"]["span"]) for mutant in mutants if mutant["function"]}
+        outermost = [span for span in spans if not any(o != span and o[0] <= span[0] and span[1] <= o[1] for o in spans)]
+        self.functions, self.loose = collections.defaultdict(list), []
+        for mutant in mutants:
+            start, end = mutant["at"] = self.span(mutant["span"])
+            function = next((span for span in outermost if span[0] <= start and end <= span[1]), None)
+            head = self.text[function[0] : self.body(function)] if function else ""
+            mutant["const"] = re.search(r"\bconst (unsafe )?fn\b", head) is not None
+            (self.functions[function] if function and "-> impl" not in head else self.loose).append(mutant)
+
+    def span(self, span):
+        return tuple(self.starts[span[end]["line"] - 1] + span[end]["column"] - 1 for end in ("start", "end"))
+
+    def body(self, function):
+        """Where the function's body begins: the first brace outside of parentheses after its name, of what is no comment."""
+        code = re.sub("//.*", lambda comment: " " * len(comment[0]), self.text[slice(*function)])
+        depth, at = 0, re.search(r"\bfn ", code).end()
+        while code[at] != "{" or depth:
+            depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(code[at], 0)
+            at += 1
+        return function[0] + at
+
+    def changed(self, mutant, start=0, end=None):
+        at = mutant["at"]
+        return self.text[start : at[0]] + mutant["replacement"] + self.text[at[1] : end]
+
+    def with_all(self, unviable):
+        """The file with the bodies of all mutants, and at which line which begins (`None`: something else does)."""
+        pieces, lines, done = [], [(0, None)], 0
+        line = 1
+
+        def push(piece, what):
+            nonlocal line
+            lines.append((line, what))
+            pieces.append(piece)
+            line += piece.count("\n")
+
+        for (start, end), mutants in sorted(self.functions.items()):
+            body = self.body((start, end))
+            push(self.text[done:body] + "{ match crate::chosen_mutant() {\n", None)
+            for mutant in mutants:
+                if mutant["id"] not in unviable:
+                    push(f"{mutant['id']} => {self.changed(mutant, body, end)}\n", mutant["id"])
+            push(f"_ => {self.text[body:end]}\n}} }}", None)
+            done = end
+        push(self.text[done:], None)
+        return "".join(pieces), lines
+
+
+class Crate:
+    """The mutants of one crate, and the copy of the tree they are built in."""
+
+    def __init__(self, name, mutants):
+        self.name, self.mutants, self.outcomes = name, mutants, {}
+        by_file = collections.defaultdict(list)
+        for number, mutant in enumerate(mutants, 1):
+            mutant["id"] = number
+            by_file[mutant["file"]].append(mutant)
+        self.sources = {path: Source(path, of_file) for path, of_file in by_file.items()}
+
+    def write(self, changed):
+        """The tree as it is, but for these files."""
+        tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
+        library = f"crates/{self.name}/src/lib.rs"
+        for path in filter(None, tracked.split("\0")):
+            if not (ROOT / path).is_file():
+                continue
+            content = changed[path].encode() if path in changed else (ROOT / path).read_bytes()
+            if path == library:
+                content = f"{FEATURES}{content.decode()}{HOOK}".encode()
+            if not (TREE / path).exists() or (TREE / path).read_bytes() != content:
+                (TREE / path).parent.mkdir(parents=True, exist_ok=True)
+                (TREE / path).write_bytes(content)
+                shutil.copymode(ROOT / path, TREE / path)
+
+    def cargo(self, verb, *arguments, level=0):
+        """The errors, and the tests' binaries."""
+        environment = {"CARGO_PROFILE_DEV_OPT_LEVEL": str(level), "RUSTC_BOOTSTRAP": f"seaway_{self.name}", "RUSTFLAGS": "--cap-lints=allow"}
+        command = ["cargo", *verb, "-p", f"seaway-{self.name}", "--locked", "-j2", "--message-format=json", *arguments]
+        command += ["--target-dir", TARGET / f"level{level}"]
+        done = subprocess.run(command, cwd=TREE, env=os.environ | environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        said = [json.loads(line) for line in done.stdout.splitlines()]
+        errors = [of["message"] for of in said if of["reason"] == "compiler-message" and of["message"]["level"] == "error"]
+        if done.returncode and not errors:
+            sys.exit(done.stderr)
+        binaries = {of["target"]["name"]: of["executable"] for of in said if of["reason"] == "compiler-artifact" and of["profile"]["test"]}
+        return errors, binaries
+
+    def build(self, unviable, *arguments, level=0):
+        """The tests' binaries with all mutants; those that cannot be built join the unviable ones."""
+        while True:
+            written = {path: source.with_all(unviable) for path, source in self.sources.items()}
+            self.write({path: text for path, (text, _) in written.items()})
+            errors, _ = self.cargo(["check"], "--profile=test", "--lib", level=level)
+            if not errors:
+                errors, binaries = self.cargo(["test", "--no-run"], *arguments, level=level)
+            if not errors:
+                return binaries
+            known = len(unviable)
+            for error in errors:
+                for span in filter(lambda span: span["is_primary"], error["spans"]):
+                    while span["file_name"] not in written and span["expansion"]:
+                        span = span["expansion"]["span"]
+                    lines = written.get(span["file_name"], ("", [(0, None)]))[1]
+                    found = lines[bisect.bisect(lines, span["line_start"], key=lambda of: of[0]) - 1][1]
+                    unviable |= {found} - {None}
+            if len(unviable) == known:
+                sys.exit("\n".join(error["rendered"] for error in errors))
+
+    def run(self, binary, chosen, tests, limit, *arguments):
+        """`caught`, `timeout` or `survived`, and what was written."""
+        command = [binary, "--test-threads=1", "-Zunstable-options", *arguments, "--exact", *tests]
+        environment = {"CHOSEN_MUTANT": str(chosen), "RUSTC_BOOTSTRAP": "1", "RUST_BACKTRACE": "0", "RUST_MIN_STACK": str(1 << 27)}
+        shell = ["sh", "-c", f'ulimit -c 0; ulimit -t {limit}; ulimit -v 1500000; exec "$@"', "sh", *command]
+        folder = TREE / "crates" / self.name
+        done = subprocess.run(shell, cwd=folder, env=os.environ | environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        what = "survived" if done.returncode == 0 else "timeout" if -done.returncode in (9, 24) else "caught"
+        return what, done.stdout
+
+    def run_one(self, binary, chosen, mutant, tests, limit):
+        """First the tests beside the code."""
+        path = mutant["file"].split("/src/")[1].removesuffix(".rs").removesuffix("/mod").replace("/", "::")
+        near, what = [name for name in tests if name.startswith(f"{path}::")], "survived"
+        for part in filter(None, (near, sorted(set(tests) - set(near)))):
+            what, _ = self.run(binary, chosen, part, limit, "--fail-fast")
+            if what != "survived":
+                break
+        return what
+
+    def run_all(self, binary, mutants):
+        """Runs one binary's tests on each of the mutants that are left, after they have passed without one."""
+        what, said = self.run(binary, 0, [], 900, "--report-time", "--format=json")
+        if what != "survived":
+            sys.exit(f"{binary}: fails without a mutant")
+        times = {of["name"]: of.get("exec_time", 0) for of in map(json.loads, said.splitlines()) if of.get("event") == "ok" and "name" in of}
+        tests = [name for name, seconds in times.items() if seconds <= LONG_TEST]
+        limit = TIMEOUT + round(sum(times[name] for name in tests))
+        print(f"{pathlib.Path(binary).name}: {len(times)} tests, not {set(times) - set(tests) or 'fewer'}; {len(mutants)} mutants", flush=True)
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            run = lambda mutant: self.run_one(binary, mutant["id"], mutant, tests, limit)
+            for mutant, what in zip(mutants, pool.map(run, mutants)):
+                self.outcomes[mutant["id"]] = what
+        return tests, limit
+
+    def alone(self, mutant, tests, limit):
+        source = self.sources[mutant["file"]]
+        self.write({mutant["file"]: source.changed(mutant)})
+        errors, binaries = self.cargo(["test", "--no-run"], "--lib")
+        return "unviable" if errors else self.run_one(binaries[f"seaway_{self.name}"], 0, mutant, tests, limit)
+
+    def left(self, among=None):
+        return [mutant for mutant in among or self.mutants if self.outcomes.get(mutant["id"], "survived") == "survived"]
+
+    def test(self, quick):
+        unviable, held = set(), [mutant for source in self.sources.values() for of in source.functions.values() for mutant in of]
+        library = self.build(unviable, "--lib")[f"seaway_{self.name}"]
+        self.outcomes |= dict.fromkeys(unviable, "unviable")
+        found = self.run_all(library, self.left(held))
+        there = sorted(path.stem for path in (ROOT / "crates" / self.name / "tests").glob("*.rs"))
+        tests = [name for name in TESTS.get(self.name, there) if name in there]
+        if tests and self.left(held):
+            binaries = self.build(unviable, *(f"--test={name}" for name in tests), level=1)
+            for name in tests:
+                if left := self.left(held):
+                    self.run_all(binaries[name], left)
+        loose = [mutant for source in self.sources.values() for mutant in source.loose]
+        alone = loose + [mutant for mutant in self.left(held) if mutant["const"]]
+        print(f"{len(alone)} alone", flush=True)
+        for mutant in alone:
+            self.outcomes[mutant["id"]] = "left out" if quick else self.alone(mutant, *found)
+        return [(self.outcomes[mutant["id"]], mutant["name"]) for mutant in self.mutants]
+
+
+def run(group, shard, again, quick):
     """The outcomes of a group: (what, mutant) of each."""
-    with tempfile.TemporaryDirectory() as folder:
-        files = [argument for pattern in GROUPS[group] for argument in ("-f", pattern)]
-        command = ["cargo", "mutants", "-j1", "-o", folder, *files, *(["--shard", shard] if shard else [])]
-        status = subprocess.run(command, cwd=ROOT).returncode
-        # 2: some were missed; 3: some took too long. Else nothing was tried.
-        if status not in (0, 2, 3):
-            sys.exit(f"{group}: cargo mutants ended with {status}")
-        outcomes = json.loads((pathlib.Path(folder) / "mutants.out/outcomes.json").read_text())["outcomes"]
-    mutants = [outcome for outcome in outcomes if outcome["scenario"] != "Baseline"]
-    return [(outcome["summary"], outcome["scenario"]["Mutant"]["name"]) for outcome in mutants]
+    kept = TARGET / f"{re.sub('[^a-z_]+', '-', group)}.json"
+    files = [argument for pattern in GROUPS.get(group, [group]) for argument in ("-f", pattern)]
+    command = ["cargo", "mutants", "--list", "--json", *files, *(["--shard", shard] if shard else [])]
+    mutants = json.loads(subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout)
+    earlier = json.loads(kept.read_text()) if again else []
+    left = {name for what, name in earlier if what in ("survived", "left out")}
+    by_crate = collections.defaultdict(list)
+    for mutant in mutants:
+        if not again or mutant["name"] in left:
+            by_crate[mutant["file"].split("/")[1]].append(mutant)
+    outcomes = [of for name, of_crate in by_crate.items() for of in Crate(name, of_crate).test(quick)]
+    kept.write_text(json.dumps([of for of in earlier if of[1] not in left] + outcomes, indent=0))
+    return outcomes
 
 
 def main():
-    wanted = [argument.partition("=")[::2] for argument in sys.argv[1:]] or [(group, "") for group in WHOLE]
-    unknown = [group for group, _ in wanted if group not in GROUPS]
+    again, quick = (word in sys.argv[1:] for word in ("again", "quick"))
+    named = [argument for argument in sys.argv[1:] if argument not in ("again", "quick")]
+    wanted = [argument.partition("=")[::2] for argument in named] or [(group, "") for group in WHOLE]
+    unknown = [group for group, _ in wanted if group not in GROUPS and "/" not in group]
     if unknown:
         sys.exit(f"no such group: {', '.join(unknown)}; there are: {', '.join(GROUPS)}")
-    rows, survivors = [], []
+    TARGET.mkdir(parents=True, exist_ok=True)
     for group, shard in wanted:
-        outcomes = run(group, shard)
-        count = lambda what: sum(summary == what for summary, _ in outcomes)
-        part = f"{shard} of it" if shard else "all"
-        rows.append(
-            f"| `{GROUPS[group][0]}` | {part} | {len(outcomes)} | {count('CaughtMutant')} "
-            f"| {count('Timeout')} | {count('Unviable')} | {count('MissedMutant')} |"
-        )
-        survivors += [name for summary, name in outcomes if summary == "MissedMutant"]
-    listed = "\n".join(f"* `{name}`" for name in survivors) or "None."
-    PAGE.write_text(
-        "# Mutants\n\n"
-        "What `make mutants` found: small changes of the code (cargo-mutants), each tested by its own crate's tests. A change that\n"
-        "does not build is unviable; one that ends in a timeout was noticed. Survivors are what no test sees.\n\n"
-        "| files | part | mutants | caught | timeouts | unviable | survived |\n| --- | --- | --- | --- | --- | --- | --- |\n"
-        + "\n".join(rows)
-        + "\n\n## Survivors\n\n"
-        + listed
-        + "\n"
-    )
-    print(f"{len(survivors)} survived: {PAGE.relative_to(ROOT)}")
+        outcomes = run(group, shard, again, quick)
+        count = collections.Counter(what for what, _ in outcomes)
+        counts = " | ".join(str(count[what]) for what in ("caught", "timeout", "unviable", "survived")) + (f" ({count['left out']} left out)" if quick else "")
+        print(f"| `{GROUPS.get(group, [group])[0]}` | {f'{shard} of it' if shard else 'all'} | {len(outcomes)} | {counts} |")
+        print("\n".join(f"* `{name}`" for what, name in outcomes if what == "survived") or "None survived.", flush=True)
 
 
 if __name__ == "__main__":
