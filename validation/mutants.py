@@ -262,8 +262,9 @@ class Crate:
         loose = [mutant for source in self.sources.values() for mutant in source.loose]
         alone = loose + [mutant for mutant in self.left(held) if mutant["const"]]
         print(f"{len(alone)} alone", flush=True)
-        for mutant in alone:
-            self.outcomes[mutant["id"]] = "left out" if quick else self.alone(mutant, *found)
+        self.outcomes |= {mutant["id"]: "left out" for mutant in loose}
+        for mutant in [] if quick else alone:
+            self.outcomes[mutant["id"]] = self.alone(mutant, *found)
         return [(self.outcomes[mutant["id"]], mutant["name"]) for mutant in self.mutants]
 
 

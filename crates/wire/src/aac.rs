@@ -292,6 +292,19 @@ mod tests {
         assert!(AdtsHeader::parse(&octets[..6]).is_err());
     }
 
+    /// 13 bits in three octets: 8191 octets with the header, and 7, a frame without any.
+    #[test]
+    fn the_longest_and_the_shortest_frame() {
+        let config = Config::parse([0x12, 0x10]).unwrap();
+        for (len, octets) in
+            [(8184, [0xFF, 0xF1, 0x50, 0x83, 0xFF, 0xFF, 0xFC]), (0, [0xFF, 0xF1, 0x50, 0x80, 0, 0xFF, 0xFC])]
+        {
+            assert_eq!(config.adts_header(len), Some(octets));
+            let header = AdtsHeader::parse(&octets).unwrap();
+            assert_eq!((header.frame_len, header.sample_rate()), (len + 7, 44_100));
+        }
+    }
+
     fn units(octets: &[u8]) -> Option<Vec<(usize, &[u8])>> {
         Payload::parse(octets).ok().map(|payload| payload.units().collect())
     }
@@ -308,6 +321,28 @@ mod tests {
         assert_eq!(part, [0, 16, 0x0F, 0xA0, 7, 8]);
         assert_eq!(units(&part), Some(vec![(500, &[7, 8][..])]));
         assert_eq!((Payload::head(8191), Payload::head(8192)), (Some([0, 16, 0xFF, 0xF8]), None));
+    }
+
+    #[test]
+    fn a_payload_is_written_as_it_was_read() {
+        let octets = [0, 32, 0, 24, 0, 16, 1, 2, 3, 4, 5];
+        let payload = Payload::parse(&octets).unwrap();
+        let mut buffer = [9; 12];
+        assert_eq!((payload.buffer_len(), payload.emit(&mut buffer)), (11, Ok(11)));
+        assert_eq!((&buffer[..11], buffer[11]), (&octets[..], 9));
+        assert_eq!(
+            payload.emit(&mut buffer[..10]),
+            Err(Error::NoRoom { field: "AAC payload", needed: 11, available: 10 })
+        );
+    }
+
+    #[test]
+    fn an_error_says_how_long_the_headers_are() {
+        let field = "AU headers";
+        let beyond = Error::Truncated { field, offset: 2, needed: 4, available: 2 };
+        assert_eq!(Payload::parse(&[0, 32, 0, 8]), Err(beyond));
+        let none = Error::Invalid { field, offset: 0, seen: 0, expected: "a multiple of 16 bits" };
+        assert_eq!(Payload::parse(&[0, 0]), Err(none));
     }
 
     #[test]

@@ -234,6 +234,27 @@ mod tests {
         }
     }
 
+    #[test]
+    fn an_error_says_where_the_payload_is_wrong() {
+        let truncated =
+            |field, offset, needed, available| Err(Error::Truncated { field, offset, needed, available });
+        // The second element, of five octets; a second element; the second octet of a size.
+        assert_eq!(Payload::parse(&[0x00, 1, 0x0A, 5, 1]), truncated(FIELD, 4, 5, 1));
+        assert_eq!(Payload::parse(&[0x20, 2, 0x0A, 1]), truncated(FIELD, 4, 1, 0));
+        assert_eq!(Payload::parse(&[0x00, 0x80]), truncated("AV1 size", 1, 2, 1));
+        let behind = Error::Invalid { field: "AV1 OBU", offset: 3, seen: 1, expected: "nothing behind it" };
+        assert_eq!(Obu::parse(&[0x0A, 1, 7, 8]), Err(behind));
+        assert!(!Payload::parse(&[0x10, 7]).unwrap().continued);
+    }
+
+    #[test]
+    fn the_type_is_in_the_first_octet() {
+        for (first, obu_type) in [(0x0A, obu_type::SEQUENCE_HEADER), (0x34, obu_type::FRAME), (0x7F, 15)] {
+            assert_eq!(Obu::type_of(first), obu_type);
+        }
+        assert_eq!(Obu::parse(&[0x32, 1, 9]).unwrap().obu_type(), obu_type::FRAME);
+    }
+
     /// As many as a large datagram holds: more than an octet counts.
     #[test]
     fn many_small_elements() {
@@ -251,8 +272,10 @@ mod tests {
         assert_eq!(sized(&[0x08, 7, 8]), [0x0A, 2, 7, 8]);
         assert_eq!(sized(&[0x0A, 2, 7, 8]), [0x0A, 2, 7, 8], "it has one already");
         assert_eq!(sized(&[0x34, 0x48, 9]), [0x36, 0x48, 1, 9], "with an extension");
-        let long = [&[0x30][..], &[5; 300]].concat();
-        assert_eq!(&sized(&long)[..3], [0x32, 0xAC, 2]);
+        for (len, size) in [(300, &[0xAC, 2][..]), (128, &[0x80, 1]), (127, &[0x7F])] {
+            let data = vec![5; len];
+            assert_eq!(sized(&[&[0x30][..], &data].concat()), [&[0x32][..], size, &data].concat());
+        }
         assert!(Obu::parse(&[0x0A, 1, 7, 8]).is_err() && Obu::parse(&[0x0A, 3, 7, 8]).is_err());
         assert!(Obu::parse(&[]).is_err() && Obu::parse(&[0x34]).is_err() && Obu::parse(&[0x88, 7]).is_err());
     }

@@ -234,6 +234,24 @@ mod tests {
         assert_eq!(stream(&parts), [0, 0, 0, 1, 0x26, 1, 0xAA, 0xBB, 0xCC]);
     }
 
+    /// By ITU-T H.265 table 7-1.
+    #[test]
+    fn what_a_type_says_of_a_picture() {
+        let random_access: Vec<_> = (0..64).filter(|kind| nal_type::is_random_access(*kind)).collect();
+        assert_eq!(random_access, [16, 17, 18, 19, 20, 21]);
+        let non_reference: Vec<_> = (0..64).filter(|kind| nal_type::is_non_reference(*kind)).collect();
+        assert_eq!(non_reference, [0, 2, 4, 6, 8, 10, 12, 14]);
+    }
+
+    #[test]
+    fn layers_stand_in_both_octets() {
+        // Type 32 in layer 33, temporal layer 2; type 1 in layer 2.
+        for (octets, fields) in [([0x41, 0x0B], (32, 33, 3)), ([0x02, 0x11], (1, 2, 1))] {
+            let header = NalHeader(octets);
+            assert_eq!((header.nal_type(), header.layer(), header.temporal_id_plus1()), fields);
+        }
+    }
+
     #[test]
     fn damage_is_refused() {
         let wrong: [&[u8]; 10] = [

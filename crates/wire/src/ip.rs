@@ -277,6 +277,26 @@ mod tests {
         let header = IpHeader::parse(&packet).unwrap();
         assert_eq!((header.ecn, header.source), (Ecn::Ce, Ipv6Addr::LOCALHOST.into()));
         assert_eq!(packet[0], 0x60);
+        // The rest of the traffic class, and the flow label, stay.
+        packet[1] = 0xEF;
+        set_ecn(&mut packet, Ecn::Ect0);
+        assert_eq!(packet[..2], [0x60, 0xEF]);
+        set_ecn(&mut packet, Ecn::Ect1);
+        assert_eq!(packet[..2], [0x60, 0xDF]);
+    }
+
+    /// RFC 1071 section 3 has 0001 f203 f4f5 f6f7, which add up to 2ddf0, so ddf2.
+    #[test]
+    fn a_sum_of_octets() {
+        assert_eq!(sum(&[0, 1, 0xf2, 3, 0xf4, 0xf5, 0xf6, 0xf7]), 0xddf2);
+        assert_eq!(sum(&[0, 1, 2]), 0x0201);
+        assert_eq!((folded(0x2_ddf0), folded(0xffff_ffff)), (0xddf2, 0xffff));
+    }
+
+    #[test]
+    fn flags_stand_where_rfc_9293_puts_them() {
+        use tcp_flag::{ACK, CWR, ECE, FIN, SYN};
+        assert_eq!([FIN, SYN, ACK, ECE, CWR], [0x01, 0x02, 0x10, 0x40, 0x80]);
     }
 
     #[test]
@@ -297,6 +317,7 @@ mod tests {
         append_tcp(&mut segment, a, b, Ecn::Ce, header, 7);
         assert_eq!((segment.len(), sum(&segment[..20])), (20 + 20 + 4 + 16 + 7, 0xffff));
         assert_eq!((segment[32], &segment[40..44]), (10 << 4, &[1, 1, 5, 18][..]));
+        assert_eq!(segment[2..4], [0, 67]);
         assert_eq!(IpHeader::parse(&segment).unwrap().ecn, Ecn::Ce);
         // With the addresses before it, a sound segment adds up to nothing.
         assert_eq!(transport_checksum((a, b), TCP, &segment[20..]), 0);

@@ -182,7 +182,7 @@ mod tests {
         assert!(has_it(&[15 << 3 | 4, 0x10]) && !has_it(&[15 << 3, 0x10]) && has_it(&[15 << 3 | 4, 0x40]));
         // CELT has none, of two frames and of 60 ms it is not known, and an empty frame has nothing.
         assert!(!has_it(&[0xFC, 0xFF]) && !has_it(&[1 << 3 | 1, 0x40, 0x40]) && !has_it(&[3 << 3, 0x40]));
-        assert!(!has_it(&[1 << 3]));
+        assert!(!has_it(&[1 << 3]) && !has_it(&[15 << 3 | 4, 0x80]));
     }
 
     #[test]
@@ -203,6 +203,22 @@ mod tests {
         assert_eq!(parse(&padded), (960, 3, false));
         assert_eq!(Packet::parse(&padded).unwrap().duration(), 2880);
         assert_eq!(parse(&Packet::lost(0xFF)), (960, 1, true));
+        // Six frames of an octet, 120 ms; two frames of 1000 octets.
+        assert_eq!(parse(&[31 << 3 | 3, 6, 1, 1, 1, 1, 1, 1]), (960, 6, false));
+        assert_eq!(parse(&[[31 << 3 | 1].as_slice(), &[0; 2000]].concat()), (960, 2, false));
+    }
+
+    /// Octets behind the head, so that what is left are frames of one size, or just a frame as long as it says.
+    #[test]
+    fn lengths_in_two_octets() {
+        let refused = |head: &[u8], len| Packet::parse(&[head, &vec![0; len]].concat()).is_err();
+        // Three frames of an octet, behind 254 + 1 octets of padding, or before one.
+        assert!(
+            !refused(&[31 << 3 | 3, 0x43, 255, 1], 3 + 255) && refused(&[31 << 3 | 3, 0x43, 255, 1], 3 + 254)
+        );
+        assert!(!refused(&[31 << 3 | 3, 0x43, 1], 3 + 1));
+        // Two frames, of 252 + 2 * 4 octets and none.
+        assert!(!refused(&[16 << 3 | 2, 252, 2], 260) && refused(&[16 << 3 | 2, 252, 2], 259));
     }
 
     #[test]

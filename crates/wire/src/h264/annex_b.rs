@@ -69,5 +69,6 @@ mod tests {
         }
         assert_eq!(units(&[0, 0, 1, 5]), [&[5][..]]);
         assert_eq!(units(&[0, 0, 1, 1, 0, 0, 1, 2]), [&[1][..], &[2]]);
+        assert_eq!(units(&[0, 0, 1, 5, 9, 0, 1, 7]), [&[5, 9, 0, 1, 7][..]], "one zero is no start code");
     }
 }

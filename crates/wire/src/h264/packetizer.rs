@@ -123,6 +123,16 @@ mod tests {
         assert_eq!(cut, [7, 7]);
     }
 
+    /// A header, and two octets of size before each: 1 + (2 + 3) + (2 + 2).
+    #[test]
+    fn ten_octets_hold_two_units() {
+        let units: [&[u8]; 2] = [&[0x67, 1, 2], &[0x68, 3]];
+        for (limit, sizes) in [(10, &[10][..]), (9, &[3, 2])] {
+            let payloads = Packetizer::new(&units, limit).unwrap();
+            assert_eq!(payloads.map(|payload| payload.buffer_len()).collect::<Vec<_>>(), sizes);
+        }
+    }
+
     #[test]
     fn what_cannot_be_sent_is_refused() {
         assert!(Packetizer::new(&[&[0x65, 1]], 2).is_err());

@@ -221,6 +221,25 @@ mod tests {
         }
     }
 
+    /// NRI 1 and 2, of which the second is higher; F of neither.
+    #[test]
+    fn the_highest_importance_may_come_last() {
+        let units: [&[u8]; 2] = [&[0x27, 1], &[0x46, 2]];
+        let payload = Payload::Aggregate(Aggregate::of(&units));
+        assert_eq!(emitted(&payload)[0], 0x58);
+        assert_ne!(payload, Payload::Aggregate(Aggregate::of(&units[..1])));
+    }
+
+    /// Of the second unit the nine octets, of the first its type.
+    #[test]
+    fn an_error_says_which_unit_is_wrong() {
+        let (field, offset) = ("NAL unit of an aggregate", 6);
+        let beyond = Error::Truncated { field, offset, needed: 9, available: 1 };
+        assert_eq!(Payload::parse(&[0x78, 0, 1, 0x67, 0, 9, 1]), Err(beyond));
+        let wrong = Payload::parse(&[0x78, 0, 1, 0x7C]);
+        assert!(matches!(wrong, Err(Error::Invalid { offset: 3, seen: 28, .. })), "{wrong:?}");
+    }
+
     #[test]
     fn other_modes_are_refused() {
         for first in [0x60, 0x79, 0x7A, 0x7B, 0x7D, 0x7E, 0x7F] {

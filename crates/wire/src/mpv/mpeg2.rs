@@ -170,3 +170,61 @@ fn emit_extensions(data: &[u8], buffer: &mut [u8]) -> Result<(), Error> {
     buffer[1..=data.len()].copy_from_slice(data);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// ISO/IEC 13818-2 section 6.2.3.1: f_codes 3, 4, 15 and 15, DC 1, structure 3, T and G; then D, and 20 bits where it is set.
+    #[test]
+    fn a_picture_coding_extension_has_the_fields_of_the_header() {
+        let word: u64 = 3 << 26 | 4 << 22 | 15 << 18 | 15 << 14 | 1 << 12 | 3 << 10 | 1 << 9 | 1 << 1;
+        let bits = ((8 << 30 | word | 1) << 22 | 0xA_BCDE << 2).to_be_bytes();
+        let header = Mpeg2Header {
+            f_codes: [3, 4, 15, 15],
+            intra_dc_precision: 1,
+            picture_structure: 3,
+            flags: PictureFlags::TOP_FIELD_FIRST.with(PictureFlags::PROGRESSIVE_FRAME),
+            composite: Some(0xA_BCDE),
+            extensions: None,
+        };
+        assert_eq!(Mpeg2Header::of_extension(&bits, 1), Ok(Some(header)));
+        assert!(Mpeg2Header::of_extension(&bits[..7], 1).is_err(), "two bits are missing");
+        let plain = ((8 << 30 | word) << 22).to_be_bytes();
+        let header = Mpeg2Header { composite: None, ..header };
+        assert_eq!(Mpeg2Header::of_extension(&plain[..6], 1), Ok(Some(header)));
+        assert!(Mpeg2Header::of_extension(&plain[..5], 1).is_err());
+        let other = ((7 << 30 | word) << 22).to_be_bytes();
+        assert_eq!(Mpeg2Header::of_extension(&other, 1), Ok(None));
+    }
+
+    /// RFC 2250 section 3.4.1: T P C Q V A R H G, and D below them.
+    #[test]
+    fn flags_stand_in_order() {
+        let flags = [
+            PictureFlags::TOP_FIELD_FIRST,
+            PictureFlags::FRAME_PRED_FRAME_DCT,
+            PictureFlags::CONCEALMENT_MOTION_VECTORS,
+            PictureFlags::Q_SCALE_TYPE,
+            PictureFlags::INTRA_VLC_FORMAT,
+            PictureFlags::ALTERNATE_SCAN,
+            PictureFlags::REPEAT_FIRST_FIELD,
+            PictureFlags::CHROMA_420_TYPE,
+            PictureFlags::PROGRESSIVE_FRAME,
+        ];
+        assert_eq!(flags.map(|flag| flag.0), [512, 256, 128, 64, 32, 16, 8, 4, 2]);
+        let both = flags[0].with(flags[8]);
+        assert!(both.contains(flags[8]) && both.contains(both) && !both.contains(flags[1]));
+        assert!(!flags[0].contains(both));
+    }
+
+    /// The octet that counts, and four: two words.
+    #[test]
+    fn extensions_fill_words() {
+        let extensions = Some(&[1, 2, 3, 4][..]);
+        let header = Mpeg2Header { extensions, ..Mpeg2Header::of_word(0) };
+        let mut buffer = [9; 12];
+        assert_eq!((header.buffer_len(), header.emit(&mut buffer)), (12, Ok(())));
+        assert_eq!(buffer[4..], [2, 1, 2, 3, 4, 0, 0, 0]);
+    }
+}
