@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """Which changes of the code does no test see? What is found belongs into docs/results/mutants.md.
 
-    validation/mutants.py                              # everything named below
-    validation/mutants.py wire=0/60 steady_clock       # a sixtieth of wire, all of one file
-    validation/mutants.py "crates/session/src/fec/**"  # other files
-    validation/mutants.py quick wire                   # without what is built alone
-    validation/mutants.py again wire                   # what survived or was left out when it ran last
+    validation/mutants.py                                           # every group that is named below
+    validation/mutants.py wire=0/60 crates/session/src/fec/**       # a sixtieth of a group; other files
+    validation/mutants.py quick crates/wire/src/a.rs,crates/wire/src/b.rs  # files in one build, without what is built alone
+    validation/mutants.py again wire                                # what survived or was left out when it last ran
 
 cargo-mutants lists the changes. In a copy of the tree each function gets all its changed bodies, of which an environment variable
 chooses one, so that a crate is built once and each change costs one run of its tests: first of the library's, then of `tests/`.
@@ -27,45 +26,14 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "mutants"
 TREE = TARGET / "tree"
+OUTCOMES = TARGET / "outcomes.json"
 GROUPS = {
-    "session": ["crates/session/src/**"],
-    "tfrc": ["crates/control/src/tfrc/**"],
-    "queue": ["crates/link/src/queue/**"],
-    "wire": ["crates/wire/src/**"],
-    "protect": ["crates/protect/src/**"],
-    "replay": ["crates/protect/src/replay.rs", "crates/protect/src/srtp/source.rs", "crates/protect/src/handshake/budget.rs"],
-    "steady_clock": ["crates/session/src/feedback/steady_clock.rs"],
-    "receive": [f"crates/session/src/receive/{file}.rs" for file in ("reports", "reception")],
-    "breaker": ["crates/session/src/circuit_breaker.rs"],
-    "numbers": ["crates/session/src/unwrap.rs", "crates/session/src/source_id.rs"],
-    "loss_events": ["crates/control/src/tfrc/loss_events.rs"],
-    "receive_limit": ["crates/control/src/tfrc/receive_limit.rs"],
-    "nofeedback": ["crates/control/src/tfrc/nofeedback.rs", "crates/control/src/tfrc/data_limited.rs"],
-    "fields": [
-        *(f"crates/wire/src/{file}.rs" for file in ("bytes", "list", "rtp")),
-        *(f"crates/wire/src/rtcp/{file}.rs" for file in ("feedback", "nack", "remb", "tfrc", "nada", "reception")),
-    ],
-    "formats": [f"crates/wire/src/{part}" for part in "aac.rs av1.rs error.rs h264/** h265.rs ip.rs mp2t.rs mpv/** nal_units.rs opus.rs".split()],
-    "rfc": [
-        f"crates/control/src/tfrc/{file}.rs"
-        for file in "config data_limited equation extended loss_events mod nofeedback receiver sender".split()
-    ],
-    "ns2": ["crates/control/src/tfrc/ns2/**"],
-    "playout": [
-        "crates/session/src/receive/session/**",
-        *(f"crates/session/src/receive/{file}.rs" for file in "jitter_buffer session playout tail stream mod byte_buffer freezes recovery".split()),
-    ],
-    "samples": [
-        "crates/session/src/fec/**",
-        *(f"crates/session/src/feedback/{file}.rs" for file in "mod estimator samples round_trip sequence_log".split()),
-    ],
-    "windows": ["crates/session/src/window/**"],
-    "sending": [
-        *(f"crates/session/src/send/{file}.rs" for file in "lanes mod pacer packets pushback queue repair reports retransmission scheduler setup".split()),
-        *(f"crates/session/src/{file}.rs" for file in "clock config event frame payload reordering statistics".split()),
-    ],
+    "session": "crates/session/src/**",
+    "tfrc": "crates/control/src/tfrc/**",
+    "queue": "crates/link/src/queue/**",
+    "wire": "crates/wire/src/**",
+    "protect": "crates/protect/src/**",
 }
-WHOLE = ["session", "tfrc", "queue", "wire", "protect"]
 # What of `tests/` is run; the others take longer than all of these. A crate that is not named has all of it run.
 TESTS = {
     "session": "exchange hostile forged_feedback receiver_reports media_server buffer streams breaker subflows window lanes controllers".split(),
@@ -265,40 +233,39 @@ class Crate:
         self.outcomes |= {mutant["id"]: "left out" for mutant in loose}
         for mutant in [] if quick else alone:
             self.outcomes[mutant["id"]] = self.alone(mutant, *found)
-        return [(self.outcomes[mutant["id"]], mutant["name"]) for mutant in self.mutants]
+        return {mutant["name"]: self.outcomes[mutant["id"]] for mutant in self.mutants}
 
 
-def run(group, shard, again, quick):
-    """The outcomes of a group: (what, mutant) of each."""
-    kept = TARGET / f"{re.sub('[^a-z_]+', '-', group)}.json"
-    files = [argument for pattern in GROUPS.get(group, [group]) for argument in ("-f", pattern)]
-    command = ["cargo", "mutants", "--list", "--json", *files, *(["--shard", shard] if shard else [])]
+def run(files, shard, again, quick):
+    """The outcome of each mutant of these files."""
+    command = ["cargo", "mutants", "--list", "--json", *(f"-f={pattern}" for pattern in files), *(["--shard", shard] if shard else [])]
     mutants = json.loads(subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout)
-    earlier = json.loads(kept.read_text()) if again else []
-    left = {name for what, name in earlier if what in ("survived", "left out")}
+    earlier = json.loads(OUTCOMES.read_text()) if OUTCOMES.exists() else {}
     by_crate = collections.defaultdict(list)
     for mutant in mutants:
-        if not again or mutant["name"] in left:
+        if not again or earlier.get(mutant["name"]) in ("survived", "left out"):
             by_crate[mutant["file"].split("/")[1]].append(mutant)
-    outcomes = [of for name, of_crate in by_crate.items() for of in Crate(name, of_crate).test(quick)]
-    kept.write_text(json.dumps([of for of in earlier if of[1] not in left] + outcomes, indent=0))
+    outcomes = {}
+    for name, of_crate in by_crate.items():
+        outcomes |= Crate(name, of_crate).test(quick)
+    OUTCOMES.write_text(json.dumps(earlier | outcomes, indent=0))
     return outcomes
 
 
 def main():
     again, quick = (word in sys.argv[1:] for word in ("again", "quick"))
-    named = [argument for argument in sys.argv[1:] if argument not in ("again", "quick")]
-    wanted = [argument.partition("=")[::2] for argument in named] or [(group, "") for group in WHOLE]
-    unknown = [group for group, _ in wanted if group not in GROUPS and "/" not in group]
-    if unknown:
-        sys.exit(f"no such group: {', '.join(unknown)}; there are: {', '.join(GROUPS)}")
+    wanted = [argument for argument in sys.argv[1:] if argument not in ("again", "quick")] or list(GROUPS)
     TARGET.mkdir(parents=True, exist_ok=True)
-    for group, shard in wanted:
-        outcomes = run(group, shard, again, quick)
-        count = collections.Counter(what for what, _ in outcomes)
-        counts = " | ".join(str(count[what]) for what in ("caught", "timeout", "unviable", "survived")) + (f" ({count['left out']} left out)" if quick else "")
-        print(f"| `{GROUPS.get(group, [group])[0]}` | {f'{shard} of it' if shard else 'all'} | {len(outcomes)} | {counts} |")
-        print("\n".join(f"* `{name}`" for what, name in outcomes if what == "survived") or "None survived.", flush=True)
+    for argument in wanted:
+        group, _, shard = argument.partition("=")
+        files = GROUPS.get(group, group).split(",")
+        if not all("/" in pattern for pattern in files):
+            sys.exit(f"no such group: {group}; there are: {', '.join(GROUPS)}")
+        outcomes = run(files, shard, again, quick)
+        count = collections.Counter(outcomes.values())
+        counts = " | ".join(str(count[what]) for what in ("caught", "timeout", "unviable", "survived"))
+        print(f"| `{group}` | {f'{shard} of it' if shard else 'all'} | {len(outcomes)} | {counts} |")
+        print("\n".join(f"* `{name}`: {what}" for name, what in outcomes.items() if what in ("survived", "left out")) or "None survived.")
 
 
 if __name__ == "__main__":

@@ -209,3 +209,46 @@ impl FromStr for Segment {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FLOW: FlowConfig = FlowConfig { packet: DataSize::from_bytes(1000), ecn: Ecn::NotEct };
+
+    /// RFC 5348 section 5.5 and RFC 3448 section 5.5.
+    #[test]
+    fn old_intervals_keep_a_quarter_or_a_half_of_their_weight() {
+        for (profile, floor) in [(Profile::Rfc5348, 0.25), (Profile::Rfc3448, 0.5)] {
+            let config = Config::new(profile, FLOW);
+            assert_eq!(config.discount_floor(), floor);
+            assert_eq!(Config { discounting: false, ..config }.discount_floor(), 1.0);
+        }
+    }
+
+    /// 29 200 B/s in packets of 100 B: by the nominal segment of 1460 B, by one of 1000 B, and by packets.
+    #[test]
+    fn what_arrives_is_counted_in_segments() {
+        let rate = ArrivalRate { bytes: 29_200.0, packets: 292.0 };
+        for (small_packets, segment, segments) in [
+            (true, "mean", 20.0),
+            (false, "1000 B", 29.2),
+            (false, "mean", 292.0),
+            (false, "per-packet", 292.0),
+        ] {
+            let segment = segment.parse().unwrap();
+            let config = Config { small_packets, segment, ..Config::new(Profile::Rfc5348, FLOW) };
+            assert_eq!(config.segments(rate), segments);
+        }
+    }
+
+    #[test]
+    fn segments_by_name() {
+        assert_eq!("mean".parse(), Ok(Segment::Mean));
+        assert_eq!("per-packet".parse(), Ok(Segment::PerPacket));
+        assert_eq!("1000 B".parse(), Ok(Segment::Fixed(DataSize::from_bytes(1000))));
+        for wrong in ["39 B", "64001 B", "median"] {
+            assert!(wrong.parse::<Segment>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -338,8 +338,41 @@ mod tests {
         }
     }
 
+    /// The same where an event loses `j` packets: the affected flows are n (1 - (1 - 1/n)^j) below twelve flows, and j from there on.
+    #[test]
+    fn weighted_equation_of_longer_events() {
+        for (n, j, p, rate) in [
+            (0.5, 3.0, 0.01, 56_389.3),
+            (2.5, 2.0, 0.01, 221_859.6),
+            (4.0, 2.0, 0.01, 342_669.2),
+            (11.0, 3.0, 0.01, 727_182.0),
+            (12.0, 3.0, 0.01, 766_707.0),
+            (20.0, 3.0, 0.05, 216_999.7),
+            (20.0, 3.0, 0.2, 21_929.8),
+        ] {
+            let ours = 1000.0 * Equation::Weighted { n }.packet_rate_losing(j, p, 0.1, 0.4);
+            assert!((ours - rate).abs() < 0.1, "N = {n}, j = {j}, p = {p}: {ours}");
+        }
+    }
+
+    #[test]
+    fn timeouts_by_their_rules() {
+        for (rule, rtt, timeout) in [
+            ("4R", 0.1, 0.4),
+            ("floor", 0.1, 1.0),
+            ("floor", 0.5, 2.0),
+            ("0.3 s", 0.1, 0.3),
+            // Before its first sample.
+            ("coarse", 0.1, 0.4),
+        ] {
+            let estimator = TimeoutEstimator::new(rule.parse().unwrap());
+            assert_eq!(estimator.get(rtt), timeout, "{rule}");
+        }
+    }
+
     #[test]
     fn text_form() {
+        assert_eq!("full".parse(), Ok(Equation::RFC));
         assert_eq!("simple(1.22)".parse(), Ok(Equation::Simple { k: 1.22 }));
         for wrong in ["", "padhye", "simple(", "simple(0)", "simple(nan)", "simple(inf)"] {
             assert!(wrong.parse::<Equation>().is_err(), "{wrong}");

@@ -90,6 +90,75 @@ fn arrivals_without_a_report_change_nothing() {
     }
 }
 
+/// Two connections at p = 0.01 and R = 0.1 s: the equation gives each 112 332 B/s, of which the first report allows 40 000 B/s. Rates are
+/// added, in bit/s, and the rest are means.
+#[test]
+fn gauges_of_two_connections() {
+    let mut tfrc = Tfrc::new(Config { ecn: Ecn::Ect0, ..config() }, 2);
+    assert_eq!(tfrc.subflows(), 2);
+    assert_eq!(tfrc.marking(at(0), &packet(0, 1000)), Marking { ecn: Ecn::Ect0, tag: None });
+    for subflow in [0, 1].map(Subflow) {
+        tfrc.on_sent(at(0), &SentPacket { subflow, ..packet(0, 1000) });
+        let fate = Fate::Received { at: None, ecn: Ecn::NotEct };
+        let packets = [PacketReport { packet: packet(0, 1000), sent: at(0), fate }];
+        let peer = PeerReport {
+            loss_event_rate: Probability::new(0.01),
+            receive_rate: Some(Bitrate::from_mbps(8)),
+            ..PeerReport::default()
+        };
+        let rtt = Some(TimeDelta::from_millis(100));
+        tfrc.on_feedback(at(100), &Feedback { subflow, rtt, packets: &packets, requested: &[], peer });
+    }
+    let mut gauges = Vec::new();
+    tfrc.inspect(&mut |gauge| gauges.push((gauge.name, gauge.value)));
+    for (name, value) in [
+        ("subflows", 2.0),
+        ("allowed_rate", 2.0 * 8.0 * 40_000.0),
+        ("loss_event_rate", 0.01),
+        ("rtt", 0.1),
+        ("damping", 1.0),
+        ("equation_rate", 2.0 * 8.0 * 112_332.3),
+    ] {
+        let seen = gauges.iter().find(|gauge| gauge.0 == name).map(|gauge| gauge.1).unwrap();
+        assert!((seen / value - 1.0).abs() < 1e-5, "{name}: {seen}");
+    }
+    assert!((tfrc.equation_rate() - 112_332.3).abs() < 1.0);
+}
+
+/// S003: `n` times the rate of the equation, or a loss event rate that is divided by `n²`; at p = 0.01 and 0.0025, R = 0.1 s.
+#[test]
+fn a_weight_counts_at_once() {
+    for (weight, allowed) in
+        [(Weight::One, 112_332.3), (Weight::Rate(2.0), 224_664.6), (Weight::Loss(2.0), 239_557.9)]
+    {
+        let mut tfrc = answered(config());
+        report(&mut tfrc, 200, 0.01, 1_000_000);
+        assert!((rate(&tfrc) - 112_332.3).abs() < 1.0);
+        tfrc.set_weight(weight);
+        assert!((rate(&tfrc) - allowed).abs() < 1.0, "{weight:?}: {}", rate(&tfrc));
+        tfrc.set_weight(Weight::One);
+        assert!((rate(&tfrc) - 112_332.3).abs() < 1.0, "{weight:?}: {}", rate(&tfrc));
+    }
+}
+
+/// What a decision names, with its two numbers: what decided, and what it is compared with.
+#[test]
+fn decisions_name_what_bounds_the_rate() {
+    let mut tfrc = answered(config());
+    let mut decided = |now, loss_event_rate, received| {
+        report(&mut tfrc, now, loss_event_rate, received);
+        std::iter::from_fn(|| tfrc.poll_decision()).last().unwrap()
+    };
+    let limited = decided(200, 0.01, 40_000);
+    assert_eq!((limited.cause, limited.signal.name), ("receive rate limit", "receive_limit"));
+    // After a loss 0.85 of what is received.
+    assert_eq!((limited.signal.value, (limited.threshold / 8.0).round()), (8.0 * 34_000.0, 112_332.0));
+    let lost = decided(300, 0.02, 1_000_000);
+    assert_eq!((lost.cause, lost.signal.value, lost.threshold), ("loss event", 0.02, 0.01));
+    let fewer = decided(400, 0.01, 1_000_000);
+    assert_eq!((fewer.cause, fewer.signal.value, fewer.threshold), ("equation", 0.01, 0.02));
+}
+
 /// RFC 5348 section 4.2.
 #[test]
 fn initial_rates() {
