@@ -207,8 +207,8 @@ fuzz:
 	for target in $$(cargo +nightly fuzz list); do \
 		cargo +nightly fuzz run --sanitizer address $$target -- -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096 || exit 1; done
 
-# A day: which changes of the code no test sees, into docs/results/mutants.md; needs cargo-mutants. A part of it:
-# `make mutants PART="wire=0/60 steady_clock"`.
+# Hours: which changes of the code no test sees, for docs/results/mutants.md; needs cargo-mutants. A part of it:
+# `make mutants PART="wire=0/60 crates/session/src/feedback/steady_clock.rs"`.
 mutants:
 	python3 validation/mutants.py $(PART)
 

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Which changes of the code does no test see? What is found belongs into docs/results/mutants.md.
+"""Which changes of the code does no test see? Prints the rows and the survivors for docs/results/mutants.md.
 
-    validation/mutants.py                                           # every group that is named below
-    validation/mutants.py wire=0/60 crates/session/src/fec/**       # a sixtieth of a group; other files
-    validation/mutants.py quick crates/wire/src/a.rs,crates/wire/src/b.rs  # files in one build, without what is built alone
-    validation/mutants.py again wire                                # what survived or was left out when it last ran
+    validation/mutants.py                                        # all that is named below
+    validation/mutants.py wire=0/60 crates/session/src/unwrap.rs # a sixtieth of a group; a file
+    validation/mutants.py quick "crates/session/src/fec/**,crates/session/src/unwrap.rs" # in one build, without what is built alone
+    validation/mutants.py again wire                             # what survived or was left out when it last ran
 
-cargo-mutants lists the changes. In a copy of the tree each function gets all its changed bodies, of which an environment variable
-chooses one, so that a crate is built once and each change costs one run of its tests: first of the library's, then of `tests/`.
-What rustc rejects is unviable. What no function holds, or one that returns an `impl`, is built alone, as is what survives in a
-`const fn`: constants are computed before the variable is read. Needs cargo-mutants.
+cargo-mutants lists the changes. In a copy of the tree each function holds all its changed bodies, of which an environment variable
+chooses one: a crate is built once, and each change costs one run of its tests, first of the library's, then of `tests/`. What rustc
+rejects is unviable. What no function holds and what returns an `impl` is built alone, and so is what survives in a `const fn`, as
+constants are computed before the variable is read. Needs cargo-mutants.
 """
 
 import bisect
@@ -36,12 +36,14 @@ GROUPS = {
 }
 # What of `tests/` is run; the others take longer than all of these. A crate that is not named has all of it run.
 TESTS = {
-    "session": "exchange hostile forged_feedback receiver_reports media_server buffer streams breaker subflows window lanes controllers".split(),
+    "session": "exchange hostile forged_feedback receiver_reports media_server buffer streams breaker subflows window lanes "
+    "controllers".split(),
     "control": "tfrc multfrc".split(),
 }
-# Seconds: a test that takes longer is left out, and a change that makes its tests take so much longer is a timeout. Of the
-# processor, as other work on the machine is no fault of a change.
-LONG_TEST, TIMEOUT = 0.4, 3
+# Seconds: a test of the library, and of `tests/`, that takes longer is left out.
+LONG_TESTS = (0.06, 0.4)
+# A change that makes its tests take so much longer is a timeout: of the processor, as other work on the machine is no fault of a change.
+TIMEOUT = 3
 HOOK = """
 #[doc(hidden)]
 pub(crate) const fn chosen_mutant() -> u32 {
@@ -139,7 +141,8 @@ class Crate:
 
     def cargo(self, verb, *arguments, level=0):
         """The errors, and the tests' binaries."""
-        environment = {"CARGO_PROFILE_DEV_OPT_LEVEL": str(level), "RUSTC_BOOTSTRAP": f"seaway_{self.name}", "RUSTFLAGS": "--cap-lints=allow"}
+        environment = {"CARGO_PROFILE_DEV_OPT_LEVEL": str(level), "RUSTC_BOOTSTRAP": f"seaway_{self.name}"}
+        environment["RUSTFLAGS"] = "--cap-lints=allow"
         command = ["cargo", *verb, "-p", f"seaway-{self.name}", "--locked", "-j2", "--message-format=json", *arguments]
         command += ["--target-dir", TARGET / f"level{level}"]
         done = subprocess.run(command, cwd=TREE, env=os.environ | environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -147,8 +150,8 @@ class Crate:
         errors = [of["message"] for of in said if of["reason"] == "compiler-message" and of["message"]["level"] == "error"]
         if done.returncode and not errors:
             sys.exit(done.stderr)
-        binaries = {of["target"]["name"]: of["executable"] for of in said if of["reason"] == "compiler-artifact" and of["profile"]["test"]}
-        return errors, binaries
+        built = [of for of in said if of["reason"] == "compiler-artifact" and of["profile"]["test"]]
+        return errors, {of["target"]["name"]: of["executable"] for of in built}
 
     def build(self, unviable, *arguments, level=0):
         """The tests' binaries with all mutants; those that cannot be built join the unviable ones."""
@@ -191,15 +194,16 @@ class Crate:
                 break
         return what
 
-    def run_all(self, binary, mutants):
+    def run_all(self, binary, mutants, level=0):
         """Runs one binary's tests on each of the mutants that are left, after they have passed without one."""
         what, said = self.run(binary, 0, [], 900, "--report-time", "--format=json")
         if what != "survived":
             sys.exit(f"{binary}: fails without a mutant")
-        times = {of["name"]: of.get("exec_time", 0) for of in map(json.loads, said.splitlines()) if of.get("event") == "ok" and "name" in of}
-        tests = [name for name, seconds in times.items() if seconds <= LONG_TEST]
+        passed = [of for of in map(json.loads, said.splitlines()) if of["type"] == "test" and of["event"] == "ok"]
+        times = {of["name"]: of["exec_time"] for of in passed}
+        tests = [name for name, seconds in times.items() if seconds <= LONG_TESTS[level]]
         limit = TIMEOUT + round(sum(times[name] for name in tests))
-        print(f"{pathlib.Path(binary).name}: {len(times)} tests, not {set(times) - set(tests) or 'fewer'}; {len(mutants)} mutants", flush=True)
+        print(f"{pathlib.Path(binary).name}: {len(mutants)} mutants; without {sorted(set(times) - set(tests))}", flush=True)
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             run = lambda mutant: self.run_one(binary, mutant["id"], mutant, tests, limit)
             for mutant, what in zip(mutants, pool.map(run, mutants)):
@@ -213,10 +217,11 @@ class Crate:
         return "unviable" if errors else self.run_one(binaries[f"seaway_{self.name}"], 0, mutant, tests, limit)
 
     def left(self, among=None):
-        return [mutant for mutant in among or self.mutants if self.outcomes.get(mutant["id"], "survived") == "survived"]
+        return [mutant for mutant in (self.mutants if among is None else among) if self.outcomes.get(mutant["id"], "survived") == "survived"]
 
     def test(self, quick):
-        unviable, held = set(), [mutant for source in self.sources.values() for of in source.functions.values() for mutant in of]
+        unviable, functions = set(), [of for source in self.sources.values() for of in source.functions.values()]
+        held = [mutant for function in functions for mutant in function]
         library = self.build(unviable, "--lib")[f"seaway_{self.name}"]
         self.outcomes |= dict.fromkeys(unviable, "unviable")
         found = self.run_all(library, self.left(held))
@@ -226,7 +231,7 @@ class Crate:
             binaries = self.build(unviable, *(f"--test={name}" for name in tests), level=1)
             for name in tests:
                 if left := self.left(held):
-                    self.run_all(binaries[name], left)
+                    self.run_all(binaries[name], left, level=1)
         loose = [mutant for source in self.sources.values() for mutant in source.loose]
         alone = loose + [mutant for mutant in self.left(held) if mutant["const"]]
         print(f"{len(alone)} alone", flush=True)
@@ -238,7 +243,8 @@ class Crate:
 
 def run(files, shard, again, quick):
     """The outcome of each mutant of these files."""
-    command = ["cargo", "mutants", "--list", "--json", *(f"-f={pattern}" for pattern in files), *(["--shard", shard] if shard else [])]
+    command = ["cargo", "mutants", "--list", "--json", *(f"-f={pattern}" for pattern in files)]
+    command += ["--shard", shard] if shard else []
     mutants = json.loads(subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout)
     earlier = json.loads(OUTCOMES.read_text()) if OUTCOMES.exists() else {}
     by_crate = collections.defaultdict(list)
@@ -265,7 +271,8 @@ def main():
         count = collections.Counter(outcomes.values())
         counts = " | ".join(str(count[what]) for what in ("caught", "timeout", "unviable", "survived"))
         print(f"| `{group}` | {f'{shard} of it' if shard else 'all'} | {len(outcomes)} | {counts} |")
-        print("\n".join(f"* `{name}`: {what}" for name, what in outcomes.items() if what in ("survived", "left out")) or "None survived.")
+        listed = [f"* `{name}`: {what}" for name, what in outcomes.items() if what in ("survived", "left out")]
+        print("\n".join(listed) or "None survived.", flush=True)
 
 
 if __name__ == "__main__":
