@@ -4,6 +4,7 @@
     validation/mutants.py                                        # all that is named below
     validation/mutants.py wire=0/60 crates/session/src/unwrap.rs # a sixtieth of a group; a file
     validation/mutants.py quick "crates/session/src/fec/**,crates/session/src/unwrap.rs" # in one build, without what is built alone
+    validation/mutants.py library wire                           # by the tests of the library alone
     validation/mutants.py again wire                             # what survived or was left out when it last ran
 
 cargo-mutants lists the changes. In a copy of the tree each function holds all its changed bodies, of which an environment variable
@@ -219,7 +220,7 @@ class Crate:
     def left(self, among=None):
         return [mutant for mutant in (self.mutants if among is None else among) if self.outcomes.get(mutant["id"], "survived") == "survived"]
 
-    def test(self, quick):
+    def test(self, words):
         unviable, functions = set(), [of for source in self.sources.values() for of in source.functions.values()]
         held = [mutant for function in functions for mutant in function]
         library = self.build(unviable, "--lib")[f"seaway_{self.name}"]
@@ -227,7 +228,7 @@ class Crate:
         found = self.run_all(library, self.left(held))
         there = sorted(path.stem for path in (ROOT / "crates" / self.name / "tests").glob("*.rs"))
         tests = [name for name in TESTS.get(self.name, there) if name in there]
-        if tests and self.left(held):
+        if tests and self.left(held) and "library" not in words:
             binaries = self.build(unviable, *(f"--test={name}" for name in tests), level=1)
             for name in tests:
                 if left := self.left(held):
@@ -236,12 +237,12 @@ class Crate:
         alone = loose + [mutant for mutant in self.left(held) if mutant["const"]]
         print(f"{len(alone)} alone", flush=True)
         self.outcomes |= {mutant["id"]: "left out" for mutant in loose}
-        for mutant in [] if quick else alone:
+        for mutant in [] if "quick" in words else alone:
             self.outcomes[mutant["id"]] = self.alone(mutant, *found)
         return {mutant["name"]: self.outcomes[mutant["id"]] for mutant in self.mutants}
 
 
-def run(files, shard, again, quick):
+def run(files, shard, words):
     """The outcome of each mutant of these files."""
     command = ["cargo", "mutants", "--list", "--json", *(f"-f={pattern}" for pattern in files)]
     command += ["--shard", shard] if shard else []
@@ -249,25 +250,25 @@ def run(files, shard, again, quick):
     earlier = json.loads(OUTCOMES.read_text()) if OUTCOMES.exists() else {}
     by_crate = collections.defaultdict(list)
     for mutant in mutants:
-        if not again or earlier.get(mutant["name"]) in ("survived", "left out"):
+        if "again" not in words or earlier.get(mutant["name"]) in ("survived", "left out"):
             by_crate[mutant["file"].split("/")[1]].append(mutant)
     outcomes = {}
     for name, of_crate in by_crate.items():
-        outcomes |= Crate(name, of_crate).test(quick)
+        outcomes |= Crate(name, of_crate).test(words)
     OUTCOMES.write_text(json.dumps(earlier | outcomes, indent=0))
     return outcomes
 
 
 def main():
-    again, quick = (word in sys.argv[1:] for word in ("again", "quick"))
-    wanted = [argument for argument in sys.argv[1:] if argument not in ("again", "quick")] or list(GROUPS)
+    words = {"again", "library", "quick"} & set(sys.argv[1:])
+    wanted = [argument for argument in sys.argv[1:] if argument not in words] or list(GROUPS)
     TARGET.mkdir(parents=True, exist_ok=True)
     for argument in wanted:
         group, _, shard = argument.partition("=")
         files = GROUPS.get(group, group).split(",")
         if not all("/" in pattern for pattern in files):
             sys.exit(f"no such group: {group}; there are: {', '.join(GROUPS)}")
-        outcomes = run(files, shard, again, quick)
+        outcomes = run(files, shard, words)
         count = collections.Counter(outcomes.values())
         counts = " | ".join(str(count[what]) for what in ("caught", "timeout", "unviable", "survived"))
         print(f"| `{group}` | {f'{shard} of it' if shard else 'all'} | {len(outcomes)} | {counts} |")

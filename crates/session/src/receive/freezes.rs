@@ -55,4 +55,23 @@ mod tests {
         show(300, &mut freezes);
         assert_eq!((freezes.count, freezes.longest), (1, TimeDelta::from_millis(300)));
     }
+
+    /// A gap of three mean gaps, or of 150 ms beyond one, is none; a thirtieth of a gap that is none goes into the mean.
+    #[test]
+    fn a_freeze_is_longer_than_both() {
+        let count = |mean: i64, gaps: &[i64]| {
+            let mut watch = FreezeWatch::default();
+            let (mut freezes, mut now) = (Freezes::default(), Timestamp::ZERO);
+            for gap in [0, mean].iter().chain(gaps) {
+                now += TimeDelta::from_millis(*gap);
+                watch.on_displayed(now, &mut freezes);
+            }
+            (freezes.count, freezes.total.as_millis(), freezes.longest.as_millis())
+        };
+        assert_eq!((count(40, &[190]), count(40, &[191])), ((0, 0, 0), (1, 191, 191)));
+        assert_eq!((count(100, &[300]), count(100, &[301])), ((0, 0, 0), (1, 301, 301)));
+        // The mean becomes 45 ms.
+        assert_eq!(count(40, &[190, 195, 196]), (0, 0, 0));
+        assert_eq!(count(40, &[190, 196, 300]), (2, 496, 300));
+    }
 }

@@ -268,6 +268,61 @@ mod tests {
         assert_eq!(at_once.due(media), waits.due(media), "when others are given up");
     }
 
+    #[test]
+    fn the_largest_of_this_window_and_the_one_before() {
+        let mut extreme = Extreme::new(TimeDelta::from_secs(10));
+        for (millis, value, largest) in [
+            (0, 5, 5),
+            (9_999, 3, 5),
+            (10_000, 1, 5),
+            (19_999, 2, 5),
+            // The window from 10 s on had two at most; nothing came from 20 s to 40 s.
+            (20_000, 1, 2),
+            (40_000, 0, 0),
+            (40_001, -1, 0),
+        ] {
+            assert_eq!(extreme.largest(at(millis), value), largest, "{millis}");
+        }
+    }
+
+    /// Bins of 4 ms: what is 8 ms late is in the third. What is early, or later than all bins, counts in the first and in the last.
+    #[test]
+    fn lateness_beyond_the_bins_counts_in_those_at_the_ends() {
+        for (late, quantile) in [(7, 8), (8, 12), (-50, 4), (60_000, 10_000)] {
+            let mut lateness = Lateness::new();
+            lateness.add(TimeDelta::from_millis(late));
+            assert_eq!(lateness.quantile(), TimeDelta::from_millis(quantile), "{late}");
+        }
+    }
+
+    #[test]
+    fn another_latency_bounds_all_delays() {
+        let mut clock = clock();
+        assert!(!clock.has_begun());
+        clock.on_arrival(at(1000), 90_000);
+        clock.on_complete(at(1150), 90_000);
+        let delays = |clock: &PlayoutClock| {
+            let media = clock.media_time(90_000);
+            [clock.delay(), clock.longest(), clock.due(media) - at(1000), clock.own_due(media) - at(1000)]
+                .map(TimeDelta::as_millis)
+        };
+        assert_eq!(delays(&clock), [152, 200, 152, 152]);
+        clock.stay_behind(TimeDelta::from_millis(30));
+        assert_eq!(delays(&clock), [152, 200, 182, 152]);
+        clock.stay_behind(TimeDelta::from_secs(3));
+        assert_eq!(delays(&clock), [152, 200, 352, 152], "no more than the latency");
+        clock.stay_behind(-TimeDelta::from_secs(3));
+        clock.set_max(TimeDelta::from_millis(100));
+        assert_eq!(delays(&clock), [100, 200, 100, 100]);
+        clock.set_max(TimeDelta::from_millis(300));
+        assert_eq!(delays(&clock), [100, 300, 100, 100]);
+        for (repair, deadline) in [(50, 100), (250, 250), (400, 300)] {
+            let deadline = at(1000) + TimeDelta::from_millis(deadline);
+            assert_eq!(clock.deadline(90_000, TimeDelta::from_millis(repair)), deadline);
+        }
+        assert!(clock.has_begun());
+    }
+
     proptest! {
         #[test]
         fn the_quantile_is_that_of_the_bins(spread in 1i64..400, seed in any::<u32>()) {
