@@ -176,6 +176,7 @@ mod tests {
         socket.insert(at(0), DataSize::from_bytes(9_500));
         assert!(socket.refuses(at(0), size) && !buffer().refuses(at(0), size));
         assert_eq!((socket.statistics().refused_events, socket.statistics().refused), (1, size));
+        assert_eq!(socket.statistics().offered.as_bytes(), 10_300);
         assert!(!socket.refuses(at(300), size), "300 ms drain what was missing");
     }
 
@@ -216,6 +217,21 @@ mod tests {
         let statistics = buffer.statistics();
         let seconds = [statistics.overflow, statistics.stable, statistics.underflow];
         assert_eq!(seconds.map(TimeDelta::as_millis), [1000, 7000, 1000]);
+        assert_eq!((statistics.stalls, statistics.offered.as_bytes()), (0, 10_300));
         assert_eq!(buffer.level().held.as_bytes(), 1000);
+    }
+
+    /// Before playback begins, at 10 000 B: a second each below 2000 B, there, below 9000 B, and there.
+    #[test]
+    fn states_count_before_playback_too() {
+        let mut buffer = ByteBuffer::new(ByteBufferConfig { start_level: 1.0, ..config() });
+        for (second, size) in [(0, 1000), (1, 1000), (2, 6000), (3, 1000)] {
+            buffer.insert(at(1000 * second), DataSize::from_bytes(size));
+        }
+        buffer.advance(at(4000));
+        let statistics = buffer.statistics();
+        let seconds = [statistics.overflow, statistics.stable, statistics.underflow];
+        assert_eq!(seconds.map(TimeDelta::as_millis), [1000, 2000, 1000]);
+        assert_eq!((buffer.level().held.as_bytes(), statistics.stalls), (9000, 0));
     }
 }

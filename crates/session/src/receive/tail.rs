@@ -301,4 +301,65 @@ mod tests {
         let next = watch.poll_timeout().unwrap();
         assert!(next > at(99 * 20 + 30), "{next:?}");
     }
+
+    /// A sixteenth of what is new; a pause counts as 250 ms.
+    #[test]
+    fn a_spacing_follows_slowly() {
+        let mut spacing = Spacing::default();
+        let mut note = |millis| {
+            spacing.note(ms(millis));
+            [spacing.mean, spacing.deviation].map(TimeDelta::as_nanos)
+        };
+        assert_eq!(note(16), [1_000_000, 1_000_000]);
+        assert_eq!(note(17), [2_000_000, 1_937_500]);
+        assert_eq!(note(2), [2_000_000, 1_816_407], "1.9375 - 1.9375 / 16, rounded");
+        assert_eq!(note(10_000)[0], 17_500_000);
+        assert_eq!(begun().gap(), ms(2));
+    }
+
+    /// The newest came at 18 ms. What is older says nothing, unless it comes 250 ms later: then numbers began anew.
+    #[test]
+    fn an_overtaken_packet_ends_no_silence() {
+        let next = |millis, sequence| {
+            let mut watch = begun();
+            watch.on_arrival(at(millis), (SOURCE, sequence), (90, false), 0, ms(10));
+            watch.poll_timeout()
+        };
+        assert_eq!([next(20, 8), next(267, 5)], [Some(at(30)); 2]);
+        assert!(next(268, 5) > Some(at(278)) && next(20, 10) > Some(at(30)));
+    }
+
+    /// A gap of 2 ms and eight deviations of 3 ms are longer than 10 ms.
+    #[test]
+    fn an_uneven_stream_is_silent_for_longer() {
+        let mut watch = begun();
+        watch.gap.deviation = ms(3);
+        let newest = watch.newest.unwrap();
+        assert_eq!((watch.silence(&newest, ms(10)), watch.silence(&newest, ms(40))), (ms(26), ms(40)));
+        let ended = Newest { ends: true, ..newest };
+        assert_eq!(watch.silence(&ended, ms(1)), ms(2));
+        assert_eq!((watch.expected(&newest), watch.expected(&ended)), (at(20), at(40)));
+    }
+
+    #[test]
+    fn a_burst_is_remembered_for_a_minute() {
+        for (millis, is_remembered) in [(59_999, true), (60_000, false)] {
+            let mut watch = begun();
+            watch.on_arrival(at(millis), (SOURCE, 10), (91, false), 0, ms(10));
+            assert_eq!(watch.poll_timeout().is_some(), is_remembered, "{millis}");
+        }
+    }
+
+    /// The deadline of the picture, or of the next one; six requests, and no more.
+    #[test]
+    fn requests_are_few_and_in_time() {
+        assert_eq!(asked(&mut begun(), 10_000).len(), usize::from(REQUESTS));
+        let requested = |deadline| {
+            let mut ended = begun();
+            ended.on_arrival(at(20), (SOURCE, 10), (90, true), 0, ms(10));
+            ended.poll(at(50), ms(40), ms(10), |_| at(deadline)).map(|request| request.numbers)
+        };
+        // An answer is there at 90 ms; the next picture has 40 ms more.
+        assert_eq!((requested(50), requested(51)), (None, Some(11..17)));
+    }
 }

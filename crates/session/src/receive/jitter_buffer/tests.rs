@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::receive::playout::PlayoutRule;
+use bytes::Bytes;
 
 fn at(millis: u64) -> Timestamp {
     Timestamp::from_nanos(millis * 1_000_000)
@@ -284,6 +285,89 @@ fn a_frame_is_late_once_all_of_it_came() {
     assert_eq!(line.all(), ["frame 0 (0 skipped)", "lost 1", "frame 2 (0 skipped)"]);
     let whole = [2, 3, 3].map(|sequence| line.packet(1, 1, 5, sequence, Discardable));
     assert_eq!(whole, [false, true, false].map(|whole| Inserted::Late { whole }));
+}
+
+/// Two frames, each without a packet.
+#[test]
+fn several_frames_can_be_late() {
+    let mut line = Fixture::new();
+    line.packet(0, 0, 0, 0, Key);
+    for sequence in [1, 3, 4, 6] {
+        let first: u16 = if sequence < 4 { 1 } else { 4 };
+        line.packet(first.div_ceil(3), first, first + 2, sequence, Discardable);
+    }
+    assert_eq!(line.all(), ["frame 0 (0 skipped)", "lost 1", "lost 1"]);
+    let late = |whole| Inserted::Late { whole };
+    assert_eq!(line.packet(1, 1, 3, 2, Discardable), late(true));
+    assert_eq!(line.packet(2, 4, 6, 5, Discardable), late(true));
+}
+
+/// It was whole, and lost because of another: a copy of its packet does not make it late.
+#[test]
+fn a_whole_frame_that_was_not_shown_is_no_late_one() {
+    let mut line = Fixture::new();
+    line.packet(0, 0, 0, 0, Key);
+    line.packet(1, 2, 2, 2, Reference);
+    line.packet(2, 3, 3, 3, Reference);
+    assert_eq!(line.all(), ["frame 0 (0 skipped)", "lost 1, froze", "lost 1"], "packet 1 may be a reference");
+    assert_eq!(line.packet(2, 3, 3, 3, Reference), Inserted::Late { whole: false });
+}
+
+/// A discardable frame behind a gap: what is missing there may be a reference.
+#[test]
+fn a_gap_before_a_discardable_frame_freezes() {
+    let mut whole = Fixture::new();
+    whole.packet(0, 0, 0, 0, Key);
+    whole.packet(1, 2, 2, 2, Discardable);
+    assert_eq!(whole.all(), ["frame 0 (0 skipped)", "lost 1, froze"]);
+    let mut part = Fixture::new();
+    part.packet(0, 0, 0, 0, Key);
+    part.packet(3, 5, 7, 5, Discardable);
+    part.packet(3, 5, 7, 7, Discardable);
+    assert_eq!(part.all(), ["frame 0 (0 skipped)", "lost 3, froze"]);
+}
+
+#[test]
+fn a_key_frame_behind_lost_ones_is_still_held() {
+    let mut line = Fixture::new();
+    line.packet(0, 0, 0, 0, Key);
+    line.packet(3, 5, 5, 5, Key);
+    line.jitter_buffer.release(&line.clock);
+    let lost = line.jitter_buffer.release(&line.clock);
+    assert!(matches!(lost, Some(Released::Lost { frames: 2, froze: false, .. })), "{lost:?}");
+    assert_eq!(line.jitter_buffer.held().as_bytes(), 100);
+    assert_eq!(line.all(), ["frame 3 (0 skipped)"]);
+    assert_eq!(line.jitter_buffer.held(), DataSize::ZERO);
+}
+
+#[test]
+fn a_key_frame_on_its_way_need_not_be_requested() {
+    let mut line = Fixture::new();
+    line.packet(0, 0, 2, 0, Reference);
+    assert!(line.jitter_buffer.needs_key());
+    line.packet(1, 3, 4, 3, Key);
+    assert!(!line.jitter_buffer.needs_key());
+}
+
+/// Packet 1 before packet 0, and each again.
+#[test]
+fn octets_are_in_the_order_of_their_packets() {
+    let mut line = Fixture::new();
+    let mut insert = |sequence_number, timestamp, payload: &'static [u8]| {
+        let (start, end) = (sequence_number != 1, sequence_number != 0);
+        let marking =
+            FrameMarking { start, end, independent: true, discardable: false, frame: 1, sequence_number };
+        let payload = Payload::from(Bytes::from_static(payload));
+        line.jitter_buffer.insert(at(0), timestamp, marking, payload, &line.clock)
+    };
+    assert_eq!(insert(1, 3600, b"cd"), Inserted::Held { completed: false });
+    assert_eq!(insert(1, 3600, b"cd"), Inserted::Duplicate);
+    assert_eq!(insert(0, 3600, b"ab"), Inserted::Held { completed: true });
+    assert_eq!(insert(0, 3600, b"ab"), Inserted::Duplicate);
+    // The number of a frame and another time stamp: a frame of its own.
+    assert_eq!(insert(2, 7200, b"ef"), Inserted::Held { completed: true });
+    let Some(Released::Frame(frame)) = line.jitter_buffer.release(&line.clock) else { panic!("lost") };
+    assert_eq!(frame.data, FrameData::Coded(Bytes::from_static(b"abcd")));
 }
 
 #[test]
