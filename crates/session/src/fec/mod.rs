@@ -254,6 +254,65 @@ mod tests {
         assert!(RepairPayload::parse(&vec![1; PAYLOAD_ID_LEN + SYMBOL_CAPACITY + 1]).is_err());
     }
 
+    #[test]
+    fn sizes_of_symbols() {
+        assert_eq!([5, 1200, 9000].map(symbol_size), [11, 1200, 1500]);
+        // 40 octets of header, 8 of the payload ID, 10 before the payload; then by the longest symbol; then nothing.
+        assert_eq!(payload_limit(1200, 40, 1200), 1142);
+        assert_eq!((payload_limit(1500, 12, 1200), payload_limit(50, 40, 1200)), (1190, 0));
+        let fits = |len| SourceSymbol::of(&packet(0, vec![1; len])).unwrap().write(1200, &mut Vec::new());
+        assert!(fits(1190) && !fits(1191));
+        let parses =
+            |len| RepairPayload::parse(&[&[0, 1, 0xF0, 1, 0, 0, 0, 0][..], &vec![1; len]].concat()).is_ok();
+        assert!(parses(SYMBOL_CAPACITY) && !parses(SYMBOL_CAPACITY + 1));
+    }
+
+    /// The first that came is number 0 of a new turn, and the one before it was lost.
+    #[test]
+    fn what_was_before_the_first_packet_is_recovered() {
+        let recovered = exchange(65_535, 5, 1, |departure| departure == 0);
+        assert_eq!(
+            recovered.iter().map(|symbol| symbol.marking.sequence_number).collect::<Vec<_>>(),
+            [65_535]
+        );
+    }
+
+    /// Of 0 to 128 the packets 1 and 2 are lost, and one repair covers 1 to 128: with 1, which is late, there is 2.
+    #[test]
+    fn a_packet_as_old_as_the_window_is_of_use() {
+        let (mut encoder, mut decoder) = (FecEncoder::new(1200), FecDecoder::new(1200));
+        let mut recovered = Vec::new();
+        for number in 0..129 {
+            encoder.push(Timestamp::ZERO, number, &packet(number, vec![number as u8; 1190]));
+            if ![1, 2].contains(&number) {
+                decoder.on_source(&packet(number, vec![number as u8; 1190]), &mut recovered).unwrap();
+            }
+        }
+        let payload = encoder.encode().unwrap();
+        let repair = RepairPayload::parse(&payload).unwrap();
+        assert_eq!((repair.first(), repair.window(), repair.symbol.len()), (1, 128, 1200));
+        // Longer than a symbol is: it is not of this session.
+        let longer = [&payload[..], &[0]].concat();
+        decoder.on_repair(&RepairPayload::parse(&longer).unwrap(), &mut recovered).unwrap();
+        decoder.on_repair(&repair, &mut recovered).unwrap();
+        assert_eq!(recovered, []);
+        decoder.on_source(&packet(1, vec![1; 1190]), &mut recovered).unwrap();
+        assert_eq!(recovered, [SourceSymbol::of(&packet(2, vec![2; 1190])).unwrap()]);
+    }
+
+    /// The newest packet has number 500: what ends before 501 - 128 is out of range, and what ends behind 501 + 128.
+    #[test]
+    fn repair_packets_are_near_what_came() {
+        let takes = |first: u16, window: u8| {
+            let mut decoder = FecDecoder::new(1200);
+            decoder.on_source(&packet(500, vec![1; 9]), &mut Vec::new()).unwrap();
+            let payload = [&[0, 1, 0xF0, window, 0, 0][..], &first.to_be_bytes(), &[7; 20]].concat();
+            let taken = decoder.on_repair(&RepairPayload::parse(&payload).unwrap(), &mut Vec::new());
+            taken != Err(Unusable::OutOfRange)
+        };
+        assert!(takes(372, 1) && !takes(371, 1) && takes(501, 128) && !takes(502, 128));
+    }
+
     proptest! {
         #[test]
         fn symbols_come_back(number in 0u64..1_000_000, payload in prop::collection::vec(any::<u8>(), 1..1190)) {

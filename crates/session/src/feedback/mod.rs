@@ -462,3 +462,112 @@ fn of_subflow<T>(sorted: &[T], subflow: Subflow, subflow_of: impl Fn(&T) -> Subf
     let len = sorted[start..].partition_point(|element| subflow_of(element) == subflow);
     &sorted[start..start + len]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seaway_units::DataSize;
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp::from_nanos(millis * 1_000_000)
+    }
+
+    fn ms(millis: i64) -> TimeDelta {
+        TimeDelta::from_millis(millis)
+    }
+
+    /// Packets 0, 1 and 2 left at 0, 1 and 2 ms.
+    fn three_sent() -> FeedbackAdapter {
+        let mut adapter = FeedbackAdapter::new(true, None);
+        for id in 0..3 {
+            let packet = SentPacket::new(id, DataSize::from_bytes(1200));
+            adapter.on_sent(at(id), &packet, HeaderFields::default());
+        }
+        adapter
+    }
+
+    /// The ids that are delivered with their round-trip time once all came at 40 ms, by one message.
+    fn delivered(adapter: &mut FeedbackAdapter) -> (Vec<u64>, Option<TimeDelta>) {
+        adapter.on_message(at(40));
+        for id in (0..3).map(PacketId) {
+            adapter.on_received(at(40), Some(id), None, Ecn::NotEct);
+        }
+        let mut seen = (Vec::new(), None);
+        adapter.deliver(at(40), |feedback| {
+            seen = (feedback.packets.iter().map(|report| report.packet.id.0).collect(), feedback.rtt);
+        });
+        seen
+    }
+
+    #[test]
+    fn a_late_packet_was_lost_and_received() {
+        let report = |fate| {
+            let packet = SentPacket::new(0, DataSize::from_bytes(1200));
+            PacketReport { packet, sent: at(0), fate }
+        };
+        let mut counts = FateCounts::default();
+        let received = Fate::Received { at: None, ecn: Ecn::NotEct };
+        let late = Fate::Late { at: None };
+        counts.add(&[received, Fate::Lost, Fate::Lost, Fate::Lost, late, late].map(report));
+        assert_eq!(counts, FateCounts { received: 3, lost: 3, late: 2 });
+    }
+
+    #[test]
+    fn another_controller_gets_what_left_since() {
+        assert_eq!(delivered(&mut three_sent()).0, [0, 1, 2]);
+        let mut adapter = FeedbackAdapter::new(true, None);
+        for id in 0..3 {
+            if id == 2 {
+                adapter.restart(None);
+            }
+            let packet = SentPacket::new(id, DataSize::from_bytes(1200));
+            adapter.on_sent(at(id), &packet, HeaderFields::default());
+        }
+        assert_eq!(delivered(&mut adapter).0, [2]);
+        assert_eq!(adapter.counts().received, 3);
+    }
+
+    #[test]
+    fn packets_are_found_by_their_numbers() {
+        let adapter = three_sent();
+        let found = [0, 2, 3].map(|number| adapter.find(Subflow(0), number));
+        assert_eq!(found, [Some(PacketId(0)), Some(PacketId(2)), None]);
+    }
+
+    #[test]
+    fn a_round_trip_time_is_kept_until_the_path_changes() {
+        let mut adapter = three_sent();
+        assert_eq!(adapter.rtt_on_wire(Subflow(0)), None);
+        adapter.on_round_trip(Subflow(0), ms(30));
+        assert_eq!(delivered(&mut adapter).1, Some(ms(30)));
+        assert_eq!(adapter.rtt_on_wire(Subflow(0)), Some(ms(30)));
+        adapter.forget_round_trip();
+        assert_eq!((adapter.rtt_on_wire(Subflow(0)), adapter.last_rtt()), (None, None));
+    }
+
+    /// The message says nothing of the newest packet's time, and names two that are to be repeated.
+    #[test]
+    fn requests_are_delivered_in_order() {
+        let mut adapter = three_sent();
+        adapter.on_requested(Subflow(0), PacketId(2));
+        adapter.on_requested(Subflow(0), PacketId(0));
+        let mut requested = Vec::new();
+        adapter.deliver(at(40), |feedback| requested.push((feedback.subflow, feedback.requested.to_vec())));
+        assert_eq!(requested, [(Subflow(0), vec![PacketId(0), PacketId(2)])]);
+    }
+
+    /// Receiver reports come each 5 s: what is not reported for 12 s is lost. Else for a second, or an interval and two round-trip times.
+    #[test]
+    fn slow_reports_are_waited_for() {
+        let mut adapter = three_sent();
+        assert!(adapter.next_loss() < Some(at(12_000)));
+        adapter.expect_slow_reports(true);
+        assert_eq!(adapter.next_loss(), Some(at(12_000)));
+        assert!(adapter.is_loss_due(at(12_000)) && !adapter.is_loss_due(at(11_999)));
+        adapter.expect_slow_reports(false);
+        adapter.on_rtt(ms(30));
+        assert_eq!(adapter.next_loss(), Some(at(1000)));
+        adapter.agree_on(Some(TimeDelta::from_secs(3)));
+        assert_eq!(adapter.next_loss(), Some(at(3060)));
+    }
+}
