@@ -433,3 +433,177 @@ impl WindowClient {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp::from_nanos(millis * 1_000_000)
+    }
+
+    /// A buffer of 100 ms.
+    fn client() -> WindowClient {
+        WindowClient::new(ClientConfig::new(TimeDelta::from_millis(100)))
+    }
+
+    /// Packet `number`, to be presented at `ms`, with this round-trip time in ms.
+    fn packet(number: u16, ms: u32, rtt: Option<i64>, payload: &[u8]) -> Bytes {
+        let rtt = rtt.map(TimeDelta::from_millis);
+        let header = DataHeader { sequence_number: number, presentation_ms: ms, rtt };
+        let mut octets = vec![0; DataHeader::LEN];
+        header.emit(&mut octets).unwrap();
+        octets.extend_from_slice(payload);
+        octets.into()
+    }
+
+    /// What the client answered: packet, cumulative number, bitmap and given-up packets of each acknowledgement; and the requests.
+    fn answers(client: &mut WindowClient) -> (Vec<(u16, u16, u32, u16)>, Vec<u16>) {
+        let (mut acknowledged, mut requested) = (Vec::new(), Vec::new());
+        while let Some(answer) = client.poll_answer() {
+            match Message::parse(&answer).unwrap() {
+                Message::Acknowledgement(of) => {
+                    acknowledged.push((of.packet, of.cumulative, of.bitmap, of.given_up));
+                }
+                Message::RetransmissionRequest(numbers) => requested.extend(numbers.iter()),
+            }
+        }
+        (acknowledged, requested)
+    }
+
+    /// The highest bit is for the number after the hole's, the lowest for the 32nd after the cumulative one.
+    #[test]
+    fn an_acknowledgement_names_what_came_behind_a_hole() {
+        let mut client = client();
+        for number in [1, 3, 4, 34, 33] {
+            client.handle_datagram(at(0), &packet(number, 0, Some(10), b"x"));
+        }
+        let two = 1 << 30 | 1 << 29;
+        let expected =
+            [(1, 1, 0, 0), (3, 1, 1 << 30, 0), (4, 1, two, 0), (34, 1, two, 0), (33, 1, two | 1, 0)];
+        assert_eq!(answers(&mut client).0, expected);
+    }
+
+    /// 4096 numbers behind the newest are holes; from 4097 on all of them are given up.
+    #[test]
+    fn an_outage_is_given_up_whole() {
+        for (number, given_up) in [(4099, 0), (4100, 4097)] {
+            let mut client = client();
+            for number in [1, 3, number] {
+                client.handle_datagram(at(0), &packet(number, 0, None, b"x"));
+            }
+            let statistics = client.statistics();
+            assert_eq!((statistics.given_up, statistics.missing), (given_up, given_up));
+            let last = answers(&mut client).0.pop().unwrap();
+            let cumulative = if given_up > 0 { number } else { 1 };
+            assert_eq!((last.1, last.3), (cumulative, given_up as u16));
+        }
+    }
+
+    /// Packet 2 is missed at 20 ms, and may be reordering until 30 ms; it is displayed at 140 ms.
+    #[test]
+    fn what_can_be_there_in_time_is_requested() {
+        for (rtt, margin, requests) in
+            [(109, 0.0, &[2][..]), (110, 0.0, &[]), (70, 0.5, &[2]), (100, 0.5, &[])]
+        {
+            let config = ClientConfig { margin, ..ClientConfig::new(TimeDelta::from_millis(100)) };
+            let mut client = WindowClient::new(config);
+            client.handle_datagram(at(0), &packet(1, 0, Some(rtt), b"x"));
+            client.handle_datagram(at(20), &packet(3, 40, None, b"x"));
+            assert_eq!(
+                (client.poll_timeout(), client.rtt()),
+                (Some(at(30)), Some(TimeDelta::from_millis(rtt)))
+            );
+            client.handle_timeout(at(29));
+            assert_eq!(answers(&mut client).1, []);
+            client.handle_timeout(at(30));
+            assert_eq!(answers(&mut client).1, requests, "{rtt} ms");
+            let statistics = client.statistics();
+            assert_eq!((statistics.missing, statistics.requested), (1, requests.len() as u64));
+            assert_eq!(client.poll_timeout(), Some(at(100)), "the first packet is displayed");
+        }
+    }
+
+    /// Packet 2 is given up at 10 ms: answers pass it once three later packets came. It is not waited for afterwards.
+    #[test]
+    fn what_was_given_up_is_passed_after_three_packets() {
+        let mut client = client();
+        for number in [1, 3] {
+            client.handle_datagram(at(0), &packet(number, 0, None, b"x"));
+        }
+        client.handle_timeout(at(10));
+        for number in [4, 5] {
+            client.handle_datagram(at(10), &packet(number, 0, None, b"x"));
+        }
+        let acknowledged = answers(&mut client).0;
+        assert_eq!(acknowledged[2..], [(4, 1, 1 << 30 | 1 << 29, 0), (5, 5, 0, 1)]);
+        for number in (6..=40).chain([2, 40]) {
+            client.handle_datagram(at(20), &packet(number, 0, None, b"x"));
+        }
+        let statistics = client.statistics();
+        assert_eq!((statistics.received, statistics.duplicates, statistics.repaired), (39, 2, 0));
+    }
+
+    #[test]
+    fn a_packet_is_late_once_its_time_is_past() {
+        let mut client = client();
+        client.handle_datagram(at(0), &packet(1, 1000, None, b"abcd"));
+        client.handle_datagram(at(100), &packet(2, 1000, None, b"ef"));
+        assert_eq!((client.statistics().late, client.held().as_bytes()), (0, 6));
+        client.handle_datagram(at(101), &packet(3, 1000, None, b"gh"));
+        // 10 ms before the first.
+        client.handle_datagram(at(91), &packet(4, 990, None, b"ij"));
+        assert_eq!((client.statistics().late, client.held().as_bytes()), (2, 6));
+    }
+
+    /// Frames of two packets and of one, and the end. The first is displayed at 100 ms, each other 40 ms later.
+    #[test]
+    fn frames_are_shown_when_they_are_due() {
+        let mut client = client();
+        for (number, ms, payload) in [(1, 0, &b"ab"[..]), (2, 0, b"cd"), (3, 40, b"e"), (4, 80, b"")] {
+            client.handle_datagram(at(u64::from(number)), &packet(number, ms, None, payload));
+        }
+        assert_eq!((client.poll_timeout(), client.held().as_bytes()), (Some(at(101)), 5));
+        client.handle_timeout(at(100));
+        assert_eq!(client.poll_frame(), None);
+        client.handle_timeout(at(101));
+        let data = Bytes::from_static(b"abcd");
+        let frame = ClientFrame { presentation_ms: 0, data, arrived: (at(1), at(2)), due: at(101) };
+        assert_eq!((client.poll_frame(), client.poll_frame()), (Some(frame), None));
+        assert_eq!((client.poll_timeout(), client.held().as_bytes()), (Some(at(141)), 1));
+        client.handle_timeout(at(141));
+        assert!(client.poll_frame().is_some() && !client.has_ended());
+        client.handle_timeout(at(181));
+        assert!(client.poll_frame().is_none() && client.has_ended());
+        let statistics = client.statistics();
+        assert_eq!((statistics.shown, statistics.octets, statistics.concealed), (2, 5, 0));
+        assert_eq!((client.poll_timeout(), client.held()), (None, DataSize::ZERO));
+    }
+
+    /// Packets 2 and 5 are missing, of the first and of the second frame.
+    #[test]
+    fn frames_that_are_not_whole_are_dropped() {
+        let mut client = client();
+        for (number, ms) in [(1, 0), (3, 0), (4, 40), (6, 80), (7, 120)] {
+            client.handle_datagram(at(0), &packet(number, ms, None, b"x"));
+        }
+        client.handle_timeout(at(180));
+        assert_eq!(
+            (client.statistics().concealed, client.statistics().shown),
+            (3, 0),
+            "what 5 was is not known"
+        );
+    }
+
+    #[test]
+    fn what_is_no_datagram_of_a_sender_counts_as_malformed() {
+        let mut client = client();
+        let data = packet(1, 0, None, b"x");
+        assert!(WindowClient::is_data(&data) && !WindowClient::is_data(&data[..9]));
+        client.handle_datagram(at(0), &data.slice(..9));
+        assert_eq!(
+            (client.statistics().malformed, client.poll_answer(), client.poll_timeout()),
+            (1, None, None)
+        );
+    }
+}
