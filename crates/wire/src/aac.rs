@@ -325,14 +325,14 @@ mod tests {
 
     #[test]
     fn a_payload_is_written_as_it_was_read() {
-        let octets = [0, 32, 0, 24, 0, 16, 1, 2, 3, 4, 5];
+        let octets = [0, 48, 0, 24, 0, 16, 0, 8, 1, 2, 3, 4, 5, 6];
         let payload = Payload::parse(&octets).unwrap();
-        let mut buffer = [9; 12];
-        assert_eq!((payload.buffer_len(), payload.emit(&mut buffer)), (11, Ok(11)));
-        assert_eq!((&buffer[..11], buffer[11]), (&octets[..], 9));
+        let mut buffer = [9; 15];
+        assert_eq!((payload.buffer_len(), payload.emit(&mut buffer)), (14, Ok(14)));
+        assert_eq!((&buffer[..14], buffer[14]), (&octets[..], 9));
         assert_eq!(
-            payload.emit(&mut buffer[..10]),
-            Err(Error::NoRoom { field: "AAC payload", needed: 11, available: 10 })
+            payload.emit(&mut buffer[..13]),
+            Err(Error::NoRoom { field: "AAC payload", needed: 14, available: 13 })
         );
     }
 

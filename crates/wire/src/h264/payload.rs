@@ -221,10 +221,10 @@ mod tests {
         }
     }
 
-    /// NRI 1 and 2, of which the second is higher; F of neither.
+    /// NRI 1, 2 and 1, of which the second is the highest; F of none.
     #[test]
-    fn the_highest_importance_may_come_last() {
-        let units: [&[u8]; 2] = [&[0x27, 1], &[0x46, 2]];
+    fn the_highest_importance_may_come_later() {
+        let units: [&[u8]; 3] = [&[0x27, 1], &[0x46, 2], &[0x26]];
         let payload = Payload::Aggregate(Aggregate::of(&units));
         assert_eq!(emitted(&payload)[0], 0x58);
         assert_ne!(payload, Payload::Aggregate(Aggregate::of(&units[..1])));
