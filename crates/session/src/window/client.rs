@@ -458,12 +458,17 @@ mod tests {
     }
 
     /// What the client answered: packet, cumulative number, bitmap and given-up packets of each acknowledgement; and the requests.
-    fn answers(client: &mut WindowClient) -> (Vec<(u16, u16, u32, u16)>, Vec<u16>) {
+    fn answers(client: &mut WindowClient) -> (Vec<[u32; 4]>, Vec<u16>) {
         let (mut acknowledged, mut requested) = (Vec::new(), Vec::new());
         while let Some(answer) = client.poll_answer() {
             match Message::parse(&answer).unwrap() {
                 Message::Acknowledgement(of) => {
-                    acknowledged.push((of.packet, of.cumulative, of.bitmap, of.given_up));
+                    acknowledged.push([
+                        of.packet.into(),
+                        of.cumulative.into(),
+                        of.bitmap,
+                        of.given_up.into(),
+                    ]);
                 }
                 Message::RetransmissionRequest(numbers) => requested.extend(numbers.iter()),
             }
@@ -480,7 +485,7 @@ mod tests {
         }
         let two = 1 << 30 | 1 << 29;
         let expected =
-            [(1, 1, 0, 0), (3, 1, 1 << 30, 0), (4, 1, two, 0), (34, 1, two, 0), (33, 1, two | 1, 0)];
+            [[1, 1, 0, 0], [3, 1, 1 << 30, 0], [4, 1, two, 0], [34, 1, two, 0], [33, 1, two | 1, 0]];
         assert_eq!(answers(&mut client).0, expected);
     }
 
@@ -495,8 +500,8 @@ mod tests {
             let statistics = client.statistics();
             assert_eq!((statistics.given_up, statistics.missing), (given_up, given_up));
             let last = answers(&mut client).0.pop().unwrap();
-            let cumulative = if given_up > 0 { number } else { 1 };
-            assert_eq!((last.1, last.3), (cumulative, given_up as u16));
+            let cumulative = if given_up > 0 { number.into() } else { 1 };
+            assert_eq!((last[1], last[3]), (cumulative, given_up as u32));
         }
     }
 
@@ -536,7 +541,7 @@ mod tests {
             client.handle_datagram(at(10), &packet(number, 0, None, b"x"));
         }
         let acknowledged = answers(&mut client).0;
-        assert_eq!(acknowledged[2..], [(4, 1, 1 << 30 | 1 << 29, 0), (5, 5, 0, 1)]);
+        assert_eq!(acknowledged[2..], [[4, 1, 1 << 30 | 1 << 29, 0], [5, 5, 0, 1]]);
         for number in (6..=40).chain([2, 40]) {
             client.handle_datagram(at(20), &packet(number, 0, None, b"x"));
         }
