@@ -360,3 +360,115 @@ fn with_parameter_sets(
     }
     FrameData::Coded([parameter_sets.as_ref(), frame.as_ref()].concat().into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp::from_nanos(millis * 1_000_000)
+    }
+
+    fn stream(description: StreamDescription) -> ReceiveStream {
+        let [min, max] = [0, 100].map(TimeDelta::from_millis);
+        ReceiveStream::new(StreamId(0), description, PlayoutRule { min, max, waits: true })
+    }
+
+    /// In ms, for as long as none comes: 100 ms, or two round trips, then twice as long each time, up to a second.
+    #[test]
+    fn requests_for_a_key_frame_become_rarer() {
+        for (rtt, instants) in [
+            (None, [0, 100, 300, 700, 1500, 2500, 3500]),
+            (Some(20), [0, 100, 300, 700, 1500, 2500, 3500]),
+            (Some(150), [0, 300, 900, 1900, 2900, 3900, 4900]),
+            (Some(700), [0, 1400, 2800, 4200, 5600, 7000, 8400]),
+        ] {
+            let mut stream = stream(StreamDescription::video(Format::H264));
+            for instant in instants.map(at) {
+                stream.schedule_key_request(instant, true);
+                assert_eq!(stream.earlier_of_key_request(None), Some(instant), "{rtt:?}");
+                assert!(stream.wants_key(instant) && !stream.is_idle(true));
+                stream.on_key_request(instant, rtt.map(TimeDelta::from_millis));
+                assert!(!stream.wants_key(instant));
+            }
+        }
+    }
+
+    #[test]
+    fn a_key_frame_is_requested_where_pictures_need_one() {
+        let mut video = stream(StreamDescription::video(Format::H264));
+        video.schedule_key_request(at(0), false);
+        assert!(video.earlier_of_key_request(None).is_none() && video.is_idle(false), "no packet of it came");
+        assert!(!video.is_idle(true));
+        // Doubt begins with a picture that can be shown.
+        video.on_repair_in_doubt(at(5));
+        assert_eq!(video.earlier_of_key_request(None), None);
+        // The decoder is not asked for a reason.
+        video.on_picture_lost(at(10));
+        assert!(video.wants_key(at(10)) && !video.wants_key(at(9)) && !video.is_idle(false));
+        let mut sound = stream(StreamDescription::opus());
+        sound.on_picture_lost(at(10));
+        sound.schedule_key_request(at(10), true);
+        assert!(sound.earlier_of_key_request(None).is_none() && sound.is_idle(true));
+    }
+
+    /// A picture that can be shown; then two early requests, each good for 100 ms or two round trips.
+    #[test]
+    fn a_key_frame_may_be_requested_early() {
+        let mut stream = stream(StreamDescription::video(Format::Opaque));
+        let marking = seaway_wire::extension::FrameMarking {
+            start: true,
+            end: true,
+            independent: true,
+            discardable: false,
+            frame: 0,
+            sequence_number: 0,
+        };
+        let mut packet = RtpPacket { marking: Some(marking), ..RtpPacket::default() };
+        let mut statistics = ReceiverStatistics::default();
+        stream.on_arrival(at(0), 0);
+        assert!(stream.insert(at(0), &mut packet, &mut statistics));
+        let repair = |_| RepairState {
+            awaited_until: None,
+            recoverable_from: None,
+            deadline: TimeDelta::ZERO,
+            subflows: 1,
+            abandoned_at: None,
+        };
+        stream.release(at(50), repair, &mut Events::default(), &mut statistics);
+        assert_eq!((statistics.frames.displayed, statistics.frames.lost), (1, 0));
+        stream.on_repair_in_doubt(at(60));
+        assert!(stream.wants_key(at(60)));
+        stream.schedule_key_request(at(159), true);
+        assert!(stream.wants_key(at(159)));
+        stream.on_key_request(at(159), Some(TimeDelta::from_millis(80)));
+        // Until then it is awaited, and another doubt asks for no other.
+        stream.on_repair_in_doubt(at(200));
+        assert_eq!(stream.earlier_of_key_request(None), Some(at(319)));
+        stream.schedule_key_request(at(319), true);
+        assert_eq!(stream.earlier_of_key_request(None), None);
+    }
+
+    #[test]
+    fn a_key_frame_without_parameter_sets_gets_those_of_the_description() {
+        let sets = Bytes::from_static(&[0, 0, 0, 1, 0x67, 7]);
+        let joined = |format, kind, frame: &'static [u8]| {
+            let data = FrameData::Coded(Bytes::from_static(frame));
+            match with_parameter_sets(&sets, format, kind, data) {
+                FrameData::Coded(data) => data.len() - frame.len(),
+                FrameData::Synthetic(_) => 0,
+            }
+        };
+        use FrameKind::{Key, Reference};
+        // Slices of H.264 and of H.265, and behind a parameter set.
+        let [slice, with_set] = [&[0, 0, 0, 1, 0x65, 1][..], &[0, 0, 0, 1, 0x67, 9, 0, 0, 1, 0x65, 1]];
+        assert_eq!((joined(Format::H264, Key, slice), joined(Format::H264, Key, with_set)), (6, 0));
+        assert_eq!(joined(Format::H264, Reference, slice), 0);
+        let [slice, with_set] =
+            [&[0, 0, 0, 1, 0x26, 1, 1][..], &[0, 0, 0, 1, 0x42, 1, 9, 0, 0, 1, 0x26, 1, 1]];
+        assert_eq!((joined(Format::H265, Key, slice), joined(Format::H265, Key, with_set)), (6, 0));
+        let alone = FrameData::Coded(Bytes::from_static(slice));
+        let same = with_parameter_sets(&Bytes::new(), Format::H264, Key, alone.clone());
+        assert_eq!(same, alone);
+    }
+}
