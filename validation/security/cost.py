@@ -16,6 +16,8 @@ from live import Live, port, receive, send
 # Sessions of either kind that run beside each other, how often they start anew, for how many comparisons of how many seconds each time.
 PAIRS = 4
 STARTS, SLICES, SLICE = 6, 4, 3
+# Sessions of either kind one behind the other, and seconds of each.
+TURNS, TURN = 10, 6
 # Rates of coded pictures that are sent as they are, Mbit/s, and their sizes.
 CODED = {2: "640x360", 8: "1280x720", 20: "1280x720"}
 # How long a keyed session is sampled, and what is in the names of functions of its protection.
@@ -44,6 +46,28 @@ def cost(binary, folder):
         )  # fmt: skip
         yield from compared(f"coded pictures sent as they are, {rate} Mbit/s", binary, copied, ("media", None), rate * 0.8e6)
         yield from sampled(binary, copied)
+        yield from in_turn(f"one session at a time, in turn, {rate} Mbit/s", binary, copied)
+
+
+def in_turn(what, binary, start):
+    """The CPU of a whole sender for a picture, plain and keyed one behind the other: nothing else takes its caches."""
+    costs = {False: [], True: []}
+    for turn in range(TURNS):
+        for keyed in (False, True) if turn % 2 == 0 else (True, False):
+            at = port()
+            receiver, sender = receive(binary, at, keyed=keyed), start(at, keyed)
+            receiver.wait_for(lambda line: (line.get("frames_displayed") or 0) > 25)
+            cpu, pictures = sender.cpu(None), sender.latest("frames_captured")
+            time.sleep(TURN)
+            costs[keyed].append((sender.cpu(None) - cpu) / (sender.latest("frames_captured") - pictures))
+            sender.end()
+            receiver.end()
+    plain, keyed = (statistics.median(costs[kind]) for kind in (False, True))
+    pairs = [keyed / plain - 1 for plain, keyed in zip(costs[False], costs[True])]
+    low, _, high = statistics.quantiles(pairs, n=4)
+    yield f"{what}, whole process", "plain, median", f"{plain * 1e6:.0f} µs a picture", "printed", True
+    seen = f"{keyed * 1e6:.0f} µs a picture ({keyed / plain - 1:+.1%}); quartiles of {TURNS} pairs {low:+.1%} and {high:+.1%}"
+    yield "", "keyed, median", seen, "at most 5 % more", keyed / plain <= 1.05
 
 
 def compared(what, binary, start, threads, least=0):

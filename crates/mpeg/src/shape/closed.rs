@@ -13,6 +13,9 @@ use crate::picture::{Code, Macroblock, Picture};
 use crate::vlc;
 use crate::write::rewrite::{Codes, Content, NewBlocks, code_bits};
 
+/// Motion that was chosen stays while lambda is within this factor.
+const SAME_LAMBDA: f32 = 1.25;
+
 /// The weight of an error in a macroblock of this importance: less than in proportion, because later pictures correct a
 /// part of it.
 fn weight_of(importance: f32) -> f32 {
@@ -40,8 +43,9 @@ pub(crate) struct ClosedLoop {
     codes: Vec<Code>,
     /// The end of each coded block, counted from the first code of its macroblock.
     ends: Vec<u16>,
-    /// By macroblock, where motion was chosen.
+    /// By macroblock, where motion was chosen, and the lambda for which it was.
     motions: Vec<Motion>,
+    motion_lambda: f32,
     /// Mean scale of the output over that of the input.
     pub(crate) quantiser_factor: f64,
     /// Squared error of the coefficients, with that of the prediction.
@@ -63,6 +67,8 @@ struct Place {
     is_inner: bool,
     /// Macroblocks that are skipped behind it have its motion.
     is_repeated: bool,
+    /// Its motion in the output, where it was chosen before.
+    known: Option<Motion>,
 }
 
 impl Place {
@@ -71,6 +77,7 @@ impl Place {
         Self {
             is_inner: at > 0 && next.is_some(),
             is_repeated: next.is_some_and(|next| next > slice[at].address + 1),
+            known: None,
         }
     }
 }
@@ -136,7 +143,6 @@ impl ClosedLoop {
         inputs: Option<&PredictionLoop>,
     ) {
         self.macroblocks.clear();
-        self.motions.clear();
         self.codes.clear();
         self.ends.clear();
         self.distortion = 0.0;
@@ -153,10 +159,23 @@ impl ClosedLoop {
         }
         let mut coder = Coder::new(context, &weights);
         if let Some((choice, inputs)) = MotionChoice::new(context).zip(inputs) {
+            let ratio = lambda / self.motion_lambda;
+            let known = std::mem::take(&mut self.motions);
+            let stays = known.len() == weights.len() && (1.0 / SAME_LAMBDA..SAME_LAMBDA).contains(&ratio);
+            if !stays {
+                self.motion_lambda = lambda;
+            }
             drift.with_motion(context, inputs, |errors| {
-                self.code_with_motion(&mut coder, parsed, choice, errors, &weights);
+                self.code_with_motion(
+                    &mut coder,
+                    parsed,
+                    choice,
+                    errors,
+                    (&weights, stays.then_some(&known[..])),
+                );
             });
         } else {
+            self.motions.clear();
             let mut index = 0;
             drift.follow(context, parsed, |macroblock, error, sink| {
                 if coder.begin(macroblock, weights[index]) {
@@ -171,19 +190,27 @@ impl ClosedLoop {
         self.quantiser_factor = if before > 0.0 { f64::from(after / before) } else { 1.0 };
     }
 
-    /// Codes a B picture whose macroblocks may get other motion.
+    /// What is known of another picture is forgotten.
+    pub(crate) fn forget(&mut self) {
+        self.motions.clear();
+    }
+
+    /// Codes a B picture whose macroblocks may get other motion, or have that which is known.
     fn code_with_motion(
         &mut self,
         coder: &mut Coder<'_>,
         parsed: &Picture,
         mut choice: MotionChoice<'_>,
         errors: &mut MotionError<'_>,
-        weights: &[f32],
+        (weights, known): (&[f32], Option<&[Motion]>),
     ) {
         for slice in &parsed.slices {
             choice.reset();
             let macroblocks = &parsed.macroblocks[slice.macroblocks.clone()];
-            let places = (0..macroblocks.len()).map(|at| Place::of(macroblocks, at));
+            let places = (0..macroblocks.len()).map(|at| Place {
+                known: known.map(|known| known[slice.macroblocks.start + at]),
+                ..Place::of(macroblocks, at)
+            });
             let weights = &weights[slice.macroblocks.clone()];
             for ((macroblock, place), &weight) in macroblocks.iter().zip(places).zip(weights) {
                 let mut motion = Motion::of(coder.context, macroblock);
@@ -210,14 +237,20 @@ impl ClosedLoop {
         errors: &mut MotionError<'_>,
         place: Place,
     ) -> Motion {
-        let (address, mut motion) = (macroblock.address, Motion::of(coder.context, macroblock));
-        errors.begin(address, &motion);
-        let other = match place.is_repeated {
+        let (address, of_input) = (macroblock.address, Motion::of(coder.context, macroblock));
+        let mut motion = place.known.unwrap_or(of_input);
+        let other = match place.is_repeated || place.known.is_some() {
             true => None,
             false => choice.cheapest(parsed, macroblock, errors, coder.weight, place.is_inner),
         };
         let start = self.mark();
-        self.push(coder, parsed, macroblock, Some(errors.of_input(address, &motion)), None);
+        let error = if motion.is_as(&of_input) {
+            errors.of_input(address, &motion)
+        } else {
+            errors.begin(address, &of_input);
+            errors.of_other(address, &motion)
+        };
+        self.push(coder, parsed, macroblock, Some(error), None);
         if let Some(other) = other {
             let (cost, middle) = (self.last_cost(coder, choice, &motion, place), self.mark());
             self.push(coder, parsed, macroblock, Some(errors.of_other(address, &other)), None);

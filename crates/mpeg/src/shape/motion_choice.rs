@@ -71,8 +71,7 @@ impl<'a> MotionChoice<'a> {
         modes + self.predictors.bits(self.context, motion) + pattern_bits(self.context.chroma, coded)
     }
 
-    /// The motion other than that of the input which costs least without any code: bits, and the squared error times `weight`.
-    /// `None` where none takes fewer bits.
+    /// The motion that costs least without any code: bits, and the squared error times `weight`. `None` for that of the input.
     pub(super) fn cheapest(
         &mut self,
         parsed: &Picture,
@@ -82,19 +81,26 @@ impl<'a> MotionChoice<'a> {
         inner: bool,
     ) -> Option<Motion> {
         let (address, motion) = (macroblock.address, Motion::of(self.context, macroblock));
-        self.read_residual(parsed, macroblock);
         let most = self.bits(&motion, 0, inner);
-        let mut best = (f32::INFINITY, None);
+        // What the cheapest one costs, where any may be cheaper at all.
+        let (mut least, mut best) = (None, None);
         for other in self.others(&motion) {
             let bits = self.bits(&other, 0, inner);
-            if bits < most && self.is_inside(address, &other) {
-                let cost = weight * self.distance(errors.of_other(address, &other)) + bits as f32;
-                if cost < best.0 {
-                    best = (cost, Some(other));
-                }
+            if bits >= most || !self.is_inside(address, &other) {
+                continue;
             }
+            let cheapest = least.unwrap_or_else(|| {
+                errors.begin(address, &motion);
+                self.read_residual(parsed, macroblock);
+                weight * self.distance(errors.of_input(address, &motion)) + most as f32
+            });
+            let cost = weight * self.distance(errors.of_other(address, &other)) + bits as f32;
+            if cost < cheapest {
+                best = Some(other);
+            }
+            least = Some(cheapest.min(cost));
         }
-        best.1
+        best
     }
 
     /// Motion that may be cheaper.
@@ -143,7 +149,7 @@ impl<'a> MotionChoice<'a> {
     }
 
     fn read_residual(&mut self, parsed: &Picture, macroblock: &Macroblock) {
-        self.residual = Prediction::new();
+        self.residual.planes = [[0; 256]; 3];
         let mut samples = [0; 64];
         for block in parsed.blocks_of(macroblock) {
             dequantise(self.context, macroblock, block, parsed.codes_of(block), &mut samples);

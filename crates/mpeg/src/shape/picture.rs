@@ -84,6 +84,7 @@ impl PictureShaper {
         self.written = false;
         self.factor = 1.0;
         self.found = None;
+        self.closed.forget();
         self.report =
             PictureReport { bits_in: self.bits_in(), quantiser_factor: 1.0, ..PictureReport::default() };
         let report = &mut self.report;
