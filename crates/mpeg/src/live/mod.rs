@@ -291,6 +291,8 @@ impl LiveShaper {
     fn open(&mut self, programs: impl Iterator<Item = u16>) -> Result<(), Error> {
         self.state = State::Running;
         let Config { shaper, memory, .. } = &self.config;
+        // Windows have a quarter of the delay for computing.
+        let shaper = shape::Config { new_motion: false, ..shaper.clone() };
         self.branches = programs.map(|program| Branch::new(program, shaper.clone(), *memory)).collect();
         if let Some(rate) = self.shared_rate() {
             let count = self.branches.len();

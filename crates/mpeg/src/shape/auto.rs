@@ -104,7 +104,9 @@ impl Auto {
             TOLERANCE.min(saving)
         };
         let bits = if budget < closed_below(pictures) * whole {
-            self.inputs.decode(pictures);
+            if config.new_motion {
+                self.inputs.decode(pictures);
+            }
             self.fit_closed(config, pictures, budget, tolerance, before)
         } else {
             self.inputs = Inputs::default();

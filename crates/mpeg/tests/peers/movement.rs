@@ -1,11 +1,11 @@
-//! Shaping does not change the motion of any macroblock; `auto` does so only in its closed loop.
+//! Shaping does not change the motion of any macroblock where it may not.
 
 use crate::stream::{Dice, Syntax, sequence};
 use crate::syntax::KINDS;
-use crate::tools::shaped;
+use crate::tools::shaped_by;
 use seaway_mpeg::header::{PictureContext, PictureKind, PictureStructure, SequenceState};
 use seaway_mpeg::picture::{Macroblock, MotionType, Picture, Vectors};
-use seaway_mpeg::shape::Method;
+use seaway_mpeg::shape::{Config, Method, Target};
 use seaway_mpeg::tables::macroblock::{BACKWARD, FORWARD, INTRA};
 use seaway_mpeg::unit::{AccessUnit, Splitter};
 
@@ -14,7 +14,8 @@ fn vectors_stay_whatever_is_cut() {
     for (name, syntax) in KINDS {
         let before = stream(&syntax, 7);
         for (method, how) in Method::ALL {
-            let after = shaped(&before, how, if how == Method::Auto { 0.95 } else { 0.3 }).0;
+            let config = Config { new_motion: false, ..Config::new(how, Target::Ratio(0.3)) };
+            let after = shaped_by(&before, config).0;
             assert!(after.len() < before.len());
             let (units, cut) = (units(&before), units(&after));
             assert_eq!(units.len(), cut.len(), "{name}, {method}");

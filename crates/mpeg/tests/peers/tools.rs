@@ -75,7 +75,11 @@ pub(crate) fn frames_here(stream: &[u8]) -> Vec<std::sync::Arc<seaway_mpeg::deco
 
 /// The shaped stream, and whether it has reached its floor.
 pub(crate) fn shaped(stream: &[u8], method: Method, ratio: f64) -> (Vec<u8>, bool) {
-    let mut shaper = Shaper::new(Config::new(method, Target::Ratio(ratio)));
+    shaped_by(stream, Config::new(method, Target::Ratio(ratio)))
+}
+
+pub(crate) fn shaped_by(stream: &[u8], config: Config) -> (Vec<u8>, bool) {
+    let mut shaper = Shaper::new(config);
     shaper.push(stream);
     shaper.finish();
     let (mut bytes, mut at_floor) = (Vec::new(), false);
