@@ -63,6 +63,12 @@ pub(crate) struct BlockPlace {
 }
 
 impl BlockPlace {
+    /// Where each of its eight lines begins in a plane of a [`Prediction`].
+    pub(crate) fn lines(&self) -> impl Iterator<Item = usize> + use<> {
+        let (first, step) = (16 * self.line + self.x, if self.interleaved { 32 } else { 16 });
+        (0..8).map(move |line| first + step * line)
+    }
+
     /// 13818-2, 6.1.3: Cb and Cr alternate. The second pair is below the first, the third and fourth to the right. Blocks
     /// of one field take every other line; chrominance of 4:2:0 is always in frame lines.
     pub(crate) fn of(context: &PictureContext, macroblock: &Macroblock, index: u8) -> Self {

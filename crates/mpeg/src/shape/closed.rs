@@ -360,7 +360,7 @@ mod tests {
     const LAMBDA: f32 = 300.0;
 
     /// How each picture is coded.
-    #[derive(Clone, Copy, PartialEq)]
+    #[derive(Clone, Copy)]
     enum How {
         /// As if there were none before it.
         Alone,

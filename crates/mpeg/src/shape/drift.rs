@@ -176,10 +176,8 @@ impl PredictedError {
     ) -> ErrorSamples {
         let place = BlockPlace::of(context, macroblock, block);
         let plane = &self.0.planes[place.component];
-        let step = if place.interleaved { 32 } else { 16 };
         let mut samples = [0.0; 64];
-        for (line, samples) in samples.chunks_exact_mut(8).enumerate() {
-            let at = 16 * place.line + place.x + step * line;
+        for (at, samples) in place.lines().zip(samples.chunks_exact_mut(8)) {
             for (sample, &error) in samples.iter_mut().zip(&plane[at..at + 8]) {
                 *sample = f32::from(error) * (1.0 / DIFFERENCE as f32);
             }

@@ -155,10 +155,8 @@ impl<'a> MotionChoice<'a> {
             dequantise(self.context, macroblock, block, parsed.codes_of(block), &mut samples);
             idct::inverse(&mut samples);
             let place = BlockPlace::of(self.context, macroblock, block.index);
-            let step = if place.interleaved { 32 } else { 16 };
             let plane = &mut self.residual.planes[place.component];
-            for (line, samples) in samples.chunks_exact(8).enumerate() {
-                let at = 16 * place.line + place.x + step * line;
+            for (at, samples) in place.lines().zip(samples.chunks_exact(8)) {
                 for (sample, &value) in plane[at..at + 8].iter_mut().zip(samples) {
                     *sample = i16::intra(DIFFERENCE * value);
                 }
