@@ -42,7 +42,6 @@ pub mod compare;
 pub mod decisions;
 mod emulation;
 mod expectation;
-mod histogram;
 mod interval;
 pub mod library;
 mod loss_notification;

@@ -1,11 +1,11 @@
 //! Per-packet measurements of a run.
 
-use crate::histogram::Histogram;
 use crate::loss_notification::LossNotification;
 use crate::payload::Payload;
 use crate::pcap::Capture;
 use crate::tag::Tag;
 use seaway_link::{DropCause, Dropped, Packet};
+use seaway_quality::histogram::Histogram;
 use seaway_sim::{ElementId, Envelope, Observer};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
 use std::collections::VecDeque;

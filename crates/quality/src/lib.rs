@@ -7,12 +7,14 @@
 //! | [`mos`] | the opinion scores commonly read off these two |
 //! | [`freeze`] | pictures that stay too long, as browsers count them; stalls of a player |
 //! | [`statistics`] | mean with its interval, percentiles |
+//! | [`histogram`] | the same of many spans of time, in bounded memory |
 //! | [`fairness`] | how evenly shares are shared |
 //!
 //! Pictures arrive as borrowed [`Plane`]s, times and rates as `units`. Nothing here waits, reads or draws.
 
 pub mod fairness;
 pub mod freeze;
+pub mod histogram;
 pub mod mos;
 mod plane;
 pub mod psnr;

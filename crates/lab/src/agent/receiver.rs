@@ -5,7 +5,6 @@ use crate::agent::decoder_sink::DecoderSink;
 use crate::agent::model_sink::ModelSink;
 use crate::agent::sound_sink::SoundSink;
 use crate::agent::{Endpoint, PORT};
-use crate::histogram::Histogram;
 use crate::interval::IntervalCounters;
 use crate::loss_notification::LossNotification;
 use crate::payload::{Content, Encoding, Payload};
@@ -13,6 +12,7 @@ use crate::run::ShownFrame;
 use crate::source::SOUND;
 use crate::tag::Tag;
 use seaway_link::{Outbox, Packet, Wake};
+use seaway_quality::histogram::Histogram;
 use seaway_session::{Receiver, ReceiverConfig, ReceiverEvent, ReceiverStatistics};
 use seaway_units::{DataSize, TimeDelta, Timestamp};
 

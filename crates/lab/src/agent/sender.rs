@@ -1,7 +1,6 @@
 //! The sending end of a media flow: a source of frames, or a camera, and a session's sender.
 
 use crate::agent::{Endpoint, PORT};
-use crate::histogram::Histogram;
 use crate::interval::IntervalCounters;
 use crate::payload::{Content, Encoding, Payload};
 use crate::scenario::OnOffSchedule;
@@ -10,6 +9,7 @@ use crate::tag::Tag;
 use seaway_control::policy;
 use seaway_control::{ControlSpec, Decision, Feedback, SpecError, StreamId};
 use seaway_link::{Outbox, Packet, Wake};
+use seaway_quality::histogram::Histogram;
 use seaway_session::{
     Frame, FrameData, FrameKind, Observer, Sender, SenderConfig, SenderEvent, SenderStatistics,
     SessionDescription, Transmit,

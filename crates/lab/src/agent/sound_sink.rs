@@ -1,6 +1,6 @@
 //! What of the sound is played, and how far from the pictures.
 
-use crate::histogram::Histogram;
+use seaway_quality::histogram::Histogram;
 use seaway_units::TimeDelta;
 
 /// The delays of sound, and their distance from those of pictures.

@@ -1,12 +1,12 @@
 //! The two ends of a TCP flow.
 
 use crate::agent::{Endpoint, PORT};
-use crate::histogram::Histogram;
 use crate::interval::IntervalCounters;
 use crate::payload::Payload;
 use crate::scenario::OnOffSchedule;
 use crate::tag::Tag;
 use seaway_link::{Outbox, Packet, Wake};
+use seaway_quality::histogram::Histogram;
 use seaway_sim::tcp::{Receiver, ReceiverConfig, ReceiverStatistics, SenderStatistics};
 use seaway_sim::traffic::{TcpSource, TransferStatistics};
 use seaway_units::{TimeDelta, Timestamp, earlier};

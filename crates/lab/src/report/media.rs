@@ -1,10 +1,10 @@
 //! What the two ends of a media flow add to its summary.
 
 use crate::agent::{DisplayStatistics, MediaReceiver, MediaSender};
-use crate::histogram::Histogram;
 use crate::scenario::{MediaFlow, SourceConfig};
 use crate::source::LiveSource;
 use seaway_media::encoder::AdherenceReport;
+use seaway_quality::histogram::Histogram;
 use seaway_report::summary::{Buffer, Encoder, FlowSummary, Frames, Freezes, MeanMax, Psnr, Sound, TimeIn};
 use seaway_session::{BufferStatistics, ReceiverStatistics, Sender, SenderStatistics};
 use seaway_units::{DataSize, Probability, TimeDelta, Timestamp};

@@ -1,6 +1,6 @@
 //! A histogram of spans of time in bounded memory, with a constant relative error as HdrHistogram.
 
-use seaway_quality::statistics::Distribution;
+use crate::statistics::Distribution;
 use seaway_units::TimeDelta;
 
 /// The number of samples that are kept exactly.
@@ -12,8 +12,8 @@ const PAGE: usize = 128;
 
 /// Histogram of a span of time: their mean and maximum exactly, their percentiles as long as there are few of them
 /// exactly to a microsecond and then to 0.05 %.
-#[derive(Debug, Default)]
-pub(crate) struct Histogram {
+#[derive(Debug, Clone, Default)]
+pub struct Histogram {
     exact: Vec<u32>,
     /// Counts by bucket; a page without counts is absent.
     pages: Vec<Option<Box<[u32; PAGE]>>>,
@@ -25,7 +25,7 @@ pub(crate) struct Histogram {
 impl Histogram {
     /// Adds a span; a negative one counts as zero.
     #[inline]
-    pub(crate) fn add(&mut self, span: TimeDelta) {
+    pub fn add(&mut self, span: TimeDelta) {
         self.count += 1;
         self.nanos += i128::from(span.as_nanos());
         let micros = span.as_nanos().max(0) as u64 / 1_000;
@@ -57,7 +57,7 @@ impl Histogram {
     }
 
     /// Mean, percentiles and maximum in milliseconds; `None` without samples.
-    pub(crate) fn distribution(&self) -> Option<Distribution> {
+    pub fn distribution(&self) -> Option<Distribution> {
         if self.count == 0 {
             return None;
         }
