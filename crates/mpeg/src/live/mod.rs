@@ -189,15 +189,17 @@ impl LiveShaper {
     pub fn handle_timeout(&mut self, now: Timestamp) -> Result<(), Error> {
         self.divide(now);
         while let Some(first) = self.waiting.front() {
-            let (arrival, number) = (first.arrival, self.passed);
-            if self.late_at(arrival) <= now {
-                self.hasten()?;
-            } else if self.hurry_at(arrival) <= now && self.hurried != Some(number) {
+            let (due, number) = (self.expected_due(first), self.passed);
+            let is_hurried = self.hurried == Some(number);
+            // What other programmes computed meanwhile may have taken the time from one deadline to the other.
+            if !is_hurried && self.hurry_at(due) <= now && now < self.too_late_at(due) {
                 self.hurried = Some(number);
                 self.each_branch(
                     |branch| if branch.available() == 0 { branch.end_window() } else { Ok(()) },
                 )?;
                 self.advance();
+            } else if self.late_at(due) <= now {
+                self.hasten()?;
             }
             if self.passed == number {
                 break;
@@ -232,8 +234,8 @@ impl LiveShaper {
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         let division = self.divided.map(|last| last + DIVISION);
         let first = self.waiting.front().map(|first| match self.hurried {
-            Some(number) if number == self.passed => self.late_at(first.arrival),
-            _ => self.hurry_at(first.arrival),
+            Some(number) if number == self.passed => self.late_at(self.expected_due(first)),
+            _ => self.hurry_at(self.expected_due(first)),
         });
         [division, first].into_iter().flatten().min()
     }
@@ -253,14 +255,24 @@ impl LiveShaper {
         Report { resyncs: self.clock.resyncs, programs: programs.collect(), ..self.report.clone() }
     }
 
-    /// When the window of a packet that came at `arrival` ends.
-    fn hurry_at(&self, arrival: Timestamp) -> Timestamp {
-        arrival + (self.config.delay - self.config.reserve())
+    /// When a packet is to leave, as far as that is known: no earlier.
+    fn expected_due(&self, packet: &Waiting) -> Timestamp {
+        packet.due.unwrap_or(packet.arrival + self.clock.shortest_delay())
     }
 
-    /// When it is given up.
-    fn late_at(&self, arrival: Timestamp) -> Timestamp {
-        arrival + (self.config.delay - self.config.reserve() / 2)
+    /// When the window of a packet that is due then ends.
+    fn hurry_at(&self, due: Timestamp) -> Timestamp {
+        due - self.config.reserve()
+    }
+
+    /// When it is given up, if it is not there though its window has ended.
+    fn late_at(&self, due: Timestamp) -> Timestamp {
+        due - self.config.reserve() / 2
+    }
+
+    /// When it is given up without that.
+    fn too_late_at(&self, due: Timestamp) -> Timestamp {
+        due - self.config.reserve() / 4
     }
 
     /// Looks for the programmes until they are known.
@@ -380,7 +392,9 @@ impl LiveShaper {
 
     /// Hands over the oldest packet: a programme has changed it, or none.
     fn pass(&mut self) {
-        let Some(Waiting { arrival, due, mut bytes, is_null }) = self.waiting.pop_front() else { return };
+        let Some(packet) = self.waiting.pop_front() else { return };
+        let due = self.expected_due(&packet);
+        let Waiting { arrival, mut bytes, is_null, .. } = packet;
         let input = bytes;
         for branch in &mut self.branches {
             if let Some(shaped) = branch.take().filter(|shaped| **shaped != input) {
@@ -395,7 +409,6 @@ impl LiveShaper {
             return;
         }
         self.report.packets_out += 1;
-        let due = due.unwrap_or(arrival + self.config.delay);
         self.ready.push_back(Departure { arrival, due, bytes });
     }
 }

@@ -13,10 +13,16 @@ const LONGEST_INTERVAL: u64 = 27_000 * 300;
 const GAIN: f64 = 1.0 / 128.0;
 /// The most that the relation of the clocks changes, as a share of the time; a system clock is within 30 ppm.
 const STEEPEST: f64 = 1e-3;
-/// As much while packets come early behind a delivery that was late as a whole.
+/// As much while packets come early behind a delivery that was late as a whole, and at the start.
 const CATCH_UP: f64 = 0.02;
 /// A packet that comes earlier by this is early, and not an effect of jitter: 20 ms.
 const EARLY: f64 = 20e6;
+/// The share of references that may come earlier than the lead covers.
+const UNCOVERED: f64 = 0.005;
+/// What a reference that comes earlier adds to the wanted lead: 2 ms.
+const LEAD_STEP: f64 = 2e6;
+/// The start: 20 s, in which the first packet is found to have been early or late.
+const START: i64 = 20_000_000_000;
 
 /// Gives each packet of a transport stream its departure. Packets with a clock reference leave by the source's clock, which is
 /// recovered from their arrivals; those between two are spread evenly, as at a constant rate (13818-1, 2.4.2.2).
@@ -24,11 +30,17 @@ const EARLY: f64 = 20e6;
 /// After a silence, or where the source's clock jumps, the relation of the two clocks is taken anew, so that the packets keep their
 /// distances: what comes late leaves late by as much, and nothing leaves in a burst. Where the source had not paused, and only its
 /// packets came late, those behind them come early; then the delay returns to the stated one.
+///
+/// The delay counts from the arrival of what comes early: a source that sends in bursts is ahead of its clock in each of them. So all
+/// leave by a lead before the delay has passed, which covers all but [`UNCOVERED`] of the references. At the start, where jitter is not
+/// known, the lead is half of the longest.
 #[derive(Debug)]
 pub(super) struct PlayoutClock {
     delay: TimeDelta,
-    /// A larger deviation is a source that has paused or jumped, not jitter.
+    /// A larger deviation is a source that has paused or jumped, not jitter. The lead is half of it at most.
     resync: TimeDelta,
+    /// The lead in nanoseconds: as jitter wants it, and as it is.
+    leads: [f64; 2],
     /// Arrivals of the packets behind the last reference, that one first.
     untimed: VecDeque<Timestamp>,
     /// Departures that are known, in order.
@@ -58,12 +70,18 @@ impl PlayoutClock {
         PlayoutClock {
             delay,
             resync,
+            leads: [resync.as_nanos() as f64 / 4.0; 2],
             untimed: VecDeque::new(),
             departures: VecDeque::new(),
             last: None,
             newest: Timestamp::ZERO,
             resyncs: 0,
         }
+    }
+
+    /// From the arrival of a packet that is neither early nor late to its departure.
+    pub(super) fn shortest_delay(&self) -> TimeDelta {
+        self.delay - TimeDelta::from_nanos(self.leads[1] as i64)
     }
 
     /// A packet has come, maybe with a reference and the mark of a jump.
@@ -77,7 +95,7 @@ impl PlayoutClock {
     /// Gives packets that came before `at` a departure by their arrival: no reference has come in time.
     pub(super) fn release(&mut self, at: Timestamp) {
         while let Some(arrival) = self.untimed.pop_front_if(|arrival| *arrival <= at) {
-            self.newest = self.newest.max(arrival + self.delay);
+            self.newest = self.newest.max(arrival + self.shortest_delay());
             self.departures.push_back(self.newest);
         }
     }
@@ -100,14 +118,18 @@ impl PlayoutClock {
                 let catches_up = (-last.added - EARLY..-EARLY).contains(&deviation);
                 let resyncs = deviation.abs() > self.resync.as_nanos() as f64 && !catches_up;
                 self.resyncs += u64::from(resyncs);
-                let most = if catches_up { CATCH_UP } else { STEEPEST } * passed as f64;
+                let most = if catches_up { CATCH_UP } else { steepest(time) } * passed as f64;
+                if !resyncs && !catches_up {
+                    self.lead(deviation, steepest(time) * passed as f64);
+                }
                 let step = if resyncs { deviation } else { (GAIN * deviation).clamp(-most, most) };
                 let added = if resyncs || catches_up { (last.added + step).max(0.0) } else { last.added };
                 Reference { value, at, time, offset: last.offset + step, added }
             }
         };
-        let arrival = Timestamp::from_nanos((next.time as f64 + next.offset).max(0.0) as u64);
-        let departure = (arrival + self.delay).max(self.newest);
+        let expected_arrival = next.time as f64 + next.offset;
+        let departure = expected_arrival + self.shortest_delay().as_nanos() as f64;
+        let departure = Timestamp::from_nanos(departure.max(0.0) as u64).max(self.newest);
         if self.last.is_none() {
             self.release(at);
         }
@@ -120,6 +142,20 @@ impl PlayoutClock {
         self.untimed.clear();
         (self.last, self.newest) = (Some(next), departure);
     }
+
+    /// Follows the lead that jitter wants, by `most` nanoseconds.
+    fn lead(&mut self, deviation: f64, most: f64) {
+        let [wanted, lead] = self.leads;
+        let is_uncovered = -deviation > wanted;
+        let step = LEAD_STEP * (f64::from(u8::from(is_uncovered)) - UNCOVERED);
+        let wanted = (wanted + step).clamp(0.0, self.resync.as_nanos() as f64 / 2.0);
+        self.leads = [wanted, lead + (wanted - lead).clamp(-most, most)];
+    }
+}
+
+/// The most that the relation of the clocks changes after so many nanoseconds, as a share of the time.
+fn steepest(time: i64) -> f64 {
+    if time < START { CATCH_UP } else { STEEPEST }
 }
 
 #[cfg(test)]
@@ -131,6 +167,9 @@ mod tests {
     fn at(millis: f64) -> Timestamp {
         Timestamp::from_nanos((millis * 1e6) as u64)
     }
+
+    /// Where the relation is taken anew from 100 ms on, all leave at first by so many milliseconds before the delay has passed.
+    const LEAD: f64 = 25.0;
 
     /// Departures in milliseconds less the delay.
     fn departures(clock: &mut PlayoutClock) -> Vec<f64> {
@@ -146,7 +185,8 @@ mod tests {
         }
         clock.push(at(140.0), Some((27_000 * 40, false)));
         let seen = departures(&mut clock);
-        assert_eq!(seen.iter().map(|due| due.round()).collect::<Vec<_>>(), [100.0, 110.0, 120.0, 130.0]);
+        let seen: Vec<f64> = seen.iter().map(|due| (due + LEAD).round()).collect();
+        assert_eq!(seen, [100.0, 110.0, 120.0, 130.0]);
     }
 
     #[test]
@@ -159,15 +199,36 @@ mod tests {
             let jitter = (index * 7 % 5) as f64 * 2.0;
             clock.push(at(1000.0 + millis + jitter), Some((27_000 * 40 * index, false)));
             for due in departures(&mut clock) {
-                if last > 0.0 {
+                if index > 600 {
                     worst = worst.max((due - last - 40.0).abs());
                 }
                 last = due;
             }
         }
-        let expected = 1000.0 + 40.0 * 2498.0 * (1.0 + 50e-6) + 4.0;
-        assert!((last - expected).abs() < 1.0 && worst < 0.1, "{last} of {expected}, {worst}");
+        // The earliest ones leave when the delay has passed: 4 ms before the mean.
+        let expected = 1000.0 + 40.0 * 2498.0 * (1.0 + 50e-6);
+        assert!((last - expected).abs() < 1.5 && worst < 0.1, "{last} of {expected}, {worst}");
         assert_eq!(clock.resyncs, 0);
+    }
+
+    #[test]
+    fn the_delay_holds_for_a_source_that_sends_in_bursts() {
+        let mut clock = PlayoutClock::new(DELAY, TimeDelta::from_millis(400));
+        let (mut arrivals, mut delays) = (VecDeque::new(), Vec::new());
+        for index in 0..5000u64 {
+            // Ten references at a time, as the last of them is due.
+            let arrival = 1000.0 + 40.0 * (index / 10 * 10) as f64;
+            arrivals.push_back(arrival);
+            clock.push(at(arrival), Some((27_000 * 40 * index, false)));
+            for due in departures(&mut clock) {
+                delays.push(due - arrivals.pop_front().unwrap());
+            }
+        }
+        let above = delays.iter().skip(1000).filter(|&&delay| delay > 2.0).count();
+        assert!(above * 100 <= delays.len() - 1000, "{above} of {} above the stated delay", delays.len());
+        // As long as the burst, and no longer.
+        let shortest = delays.iter().skip(1000).copied().fold(f64::MAX, f64::min);
+        assert!(shortest > -370.0, "{shortest}");
     }
 
     #[test]
@@ -180,7 +241,7 @@ mod tests {
         clock.push(at(2120.0), Some((27_000 * 120, false)));
         clock.push(at(2160.0), Some((5, true)));
         clock.push(at(2200.0), Some((27_000 * 40 + 5, false)));
-        let seen: Vec<f64> = departures(&mut clock).iter().map(|due| due.round()).collect();
+        let seen: Vec<f64> = departures(&mut clock).iter().map(|due| (due + LEAD).round()).collect();
         assert_eq!((seen, clock.resyncs), (vec![0.0, 40.0, 2080.0, 2120.0, 2160.0], 1));
     }
 
@@ -196,7 +257,7 @@ mod tests {
             for departure in departures(&mut clock) {
                 assert!(index < 2 || departure - last > 39.0, "no burst: {last}, then {departure}");
                 last = departure;
-                due = departure - 40.0 * (index as f64 - 1.0);
+                due = departure + LEAD - 40.0 * (index as f64 - 1.0);
             }
             assert!(index != 12 || due > 110.0, "{due}");
         }
@@ -209,6 +270,6 @@ mod tests {
         let mut clock = PlayoutClock::new(DELAY, TimeDelta::from_millis(100));
         [10.0, 20.0, 30.0].into_iter().for_each(|millis| clock.push(at(millis), None));
         clock.release(at(20.0));
-        assert_eq!(departures(&mut clock), [10.0, 20.0]);
+        assert_eq!(departures(&mut clock), [10.0 - LEAD, 20.0 - LEAD]);
     }
 }
