@@ -5,6 +5,7 @@ use super::source::PAYLOAD_TYPE;
 use crate::failure::{Failure, note};
 use seaway_mpeg::live::{Departure, Departures};
 use seaway_net::{Clock, Lateness, make_real_time};
+use seaway_quality::histogram::Histogram;
 use seaway_units::{TimeDelta, Timestamp};
 use seaway_wire::rtp;
 use std::net::UdpSocket;
@@ -26,7 +27,7 @@ pub(super) struct SinkReport {
     /// Datagrams that the kernel refused.
     pub(super) refused: u64,
     /// From the arrival of a packet to its departure.
-    pub(super) delay: Lateness,
+    pub(super) delay: Histogram,
     /// Behind the instant at which it was due.
     pub(super) lateness: Lateness,
 }
@@ -46,7 +47,7 @@ impl Sink {
             datagrams: 0,
             octets: 0,
             refused: 0,
-            delay: Lateness::new(),
+            delay: Histogram::default(),
             lateness: Lateness::new(),
         }));
         let sender = Sender {
@@ -111,7 +112,7 @@ impl Sender {
         // A datagram that the kernel refuses is lost, as on any network.
         report.refused += u64::from(sent.is_err());
         for packet in packets {
-            report.delay.note(packet.arrival, now);
+            report.delay.add(now.since(packet.arrival));
             report.lateness.note(packet.due, now);
         }
     }

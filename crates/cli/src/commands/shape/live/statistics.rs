@@ -5,7 +5,7 @@ use super::source::SourceReport;
 use crate::failure::Failure;
 use seaway_mpeg::live::Report;
 use seaway_mpeg::pipeline::CeilingReport;
-use seaway_net::Lateness;
+use seaway_quality::statistics::Distribution;
 use seaway_units::{TimeDelta, Timestamp};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -56,7 +56,11 @@ impl Statistics {
     ) -> Result<bool, Failure> {
         let ceilings = shaped.programs.iter().filter_map(|program| program.report.ceiling.as_ref());
         let ceiling_held = ceilings.clone().all(CeilingReport::is_kept);
-        let delay_held = sent.lateness.percentile(0.99) <= SLACK;
+        let delays = sent.delay.distribution();
+        let delay = |of: fn(&Distribution) -> f64| delays.as_ref().map_or(0.0, of);
+        let is_late = sent.lateness.percentile(0.99) > SLACK;
+        let is_long = delay(|delay| delay.p99) > (self.delay + SLACK).as_millis_f64();
+        let delay_held = !is_late && !is_long;
         if self.lines {
             let mut line = self.document("end", now, source, shaped, sent);
             line["delay_held"] = json!(delay_held);
@@ -68,16 +72,16 @@ impl Statistics {
         let ms = |time: TimeDelta| format!("{:.1} ms", time.as_millis_f64());
         let mut text = format!(
             "{} packets in {:.1} s, video at {:.1} % of its bits; {} programmes, {} parts of pictures passed unchanged\n\
-             delay {} stated; {} in the middle, 99 of 100 within {}, {} at most; {} late at most\n",
+             delay {} stated; {:.1} ms in the middle, 99 of 100 within {:.1} ms, {:.1} ms at most; {} late at most\n",
             shaped.packets_in,
             now.as_secs_f64(),
             100.0 * bits_out as f64 / bits_in.max(1) as f64,
             shaped.programs.len(),
             shaped.given_up,
             ms(self.delay),
-            ms(sent.delay.percentile(0.5)),
-            ms(sent.delay.percentile(0.99)),
-            ms(sent.delay.max()),
+            delay(|delay| delay.p50),
+            delay(|delay| delay.p99),
+            delay(|delay| delay.max),
             ms(sent.lateness.max()),
         );
         for (count, what) in [
@@ -92,9 +96,13 @@ impl Statistics {
                 text += &format!("{count} {what}\n");
             }
         }
-        if !delay_held {
+        if is_late {
             let late = ms(sent.lateness.percentile(0.99));
             text += &format!("MISSED: one packet in a hundred left more than {late} late\n");
+        } else if is_long {
+            let long = delay(|delay| delay.p99);
+            text +=
+                &format!("MISSED: one packet in a hundred left more than {long:.1} ms after its arrival\n");
         }
         for ceiling in ceilings.filter(|ceiling| !ceiling.is_kept()) {
             let (level, second) = (100.0 * ceiling.highest_level, 100.0 * ceiling.fullest_second);
@@ -113,13 +121,8 @@ impl Statistics {
         shaped: &Report,
         sent: &SinkReport,
     ) -> Value {
-        let times = |lateness: &Lateness| {
-            json!({
-                "p50_ms": lateness.percentile(0.5).as_millis_f64(),
-                "p99_ms": lateness.percentile(0.99).as_millis_f64(),
-                "max_ms": lateness.max().as_millis_f64(),
-            })
-        };
+        let delay = sent.delay.distribution();
+        let lateness = |share| sent.lateness.percentile(share).as_millis_f64();
         let rates = shaped.programs.iter().map(|program| {
             json!({
                 "program": program.program,
@@ -141,8 +144,16 @@ impl Statistics {
             "resyncs": shaped.resyncs,
             "given_up": shaped.given_up,
             "unshaped_programs": shaped.unshaped_programs,
-            "delay": times(&sent.delay),
-            "lateness": times(&sent.lateness),
+            "delay": {
+                "p50_ms": delay.map(|delay| delay.p50),
+                "p99_ms": delay.map(|delay| delay.p99),
+                "max_ms": delay.map(|delay| delay.max),
+            },
+            "lateness": {
+                "p50_ms": lateness(0.5),
+                "p99_ms": lateness(0.99),
+                "max_ms": sent.lateness.max().as_millis_f64(),
+            },
             "video": rates.collect::<Vec<_>>(),
         })
     }
