@@ -6,7 +6,8 @@ usage: live.py MASTERS WORK [--seaway BINARY] [--minutes 30] [--programs 3] [--e
 FFmpeg codes a transport stream of that many programmes, each of so many kbit/s, and plays it in a loop to 239.255.77.1 on the
 loopback device; seaway shapes it to the rate for all of them and sends it to 239.255.77.2, where this script receives. Every ten
 seconds: the resident memory. At the end: what seaway says of its delay, and what the receiver saw, read apart from it: gaps in the
-continuity counters, the jitter of the clock references against their arrivals, the video rate of each second.
+continuity counters, the jitter of the clock references against their arrivals, how long pictures stay in the decoder's buffer, the video
+rate of each second.
 """
 import argparse, json, os, select, signal, socket, struct, subprocess, sys, time
 import reader
@@ -48,6 +49,7 @@ class Watch:
     def __init__(self):
         self.counters, self.gaps, self.packets = {}, 0, 0
         self.transits, self.base, self.seconds = [], None, {}
+        self.clocks, self.pictures, self.stays, self.late = {}, {}, [], 0
 
     def take(self, at, datagram):
         for start in range(0, len(datagram), 188):
@@ -64,6 +66,26 @@ class Watch:
                 self.base = self.base or {}
                 first = self.base.setdefault(pid, (pcr, at))
                 self.transits.append((at - first[1]) - (pcr - first[0]) / 27e6)
+                self.clocks[pid] = (pcr / 27e6, at)
+            if pid in self.clocks:
+                self.decode(pid, at, packet)
+
+    def decode(self, pid, at, packet):
+        """How long pictures wait for their decoding in the T-STD (13818-1, 2.4.2), and which come too late for it."""
+        pcr, then = self.clocks[pid]
+        arrival = pcr + at - then
+        payload = reader.payload_of(packet) if packet[1] & 0x40 else b""
+        if payload[:3] == b"\0\0\1" and payload[3] & 0xf0 == 0xe0 and payload[7] & 0x80:
+            if pid in self.pictures:
+                decoded, first, last = self.pictures[pid]
+                self.stays.append(decoded - first)
+                self.late += decoded < last
+            stamp = reader.stamp(payload[14:19] if payload[7] & 0x40 else payload[9:14])
+            # The stamps and the clock wrap at 2^33 periods of 90 kHz.
+            decoded = arrival + ((stamp - arrival * 90e3 + (1 << 32)) % (1 << 33) - (1 << 32)) / 90e3
+            self.pictures[pid] = decoded, arrival, arrival
+        elif pid in self.pictures and packet[3] & 0x10:
+            self.pictures[pid] = *self.pictures[pid][:2], arrival
 
 
 def main():
@@ -109,6 +131,8 @@ def main():
     if transits:
         spread = transits[int(0.99 * len(transits))] - transits[int(0.01 * len(transits))]
         print(f"clock references against their arrivals: {1e3 * spread:.2f} ms between the first and the last hundredth")
+    if stays := sorted(watch.stays):
+        print(f"{len(stays)} pictures in the decoder's buffer: {stays[len(stays) // 2]:.3f} s in the middle, {stays[-1]:.3f} at most; {watch.late} came after their decoding")
     busy = sorted(count * 188 * 8 / 1e6 for second, count in list(watch.seconds.items())[10:-2])
     if busy:
         print(f"packets that are not null: {busy[len(busy) // 2]:.2f} Mbit/s in the middle second, {busy[-1]:.2f} in the fullest")
