@@ -299,3 +299,450 @@ impl Connection {
         (self.rate != before).then_some(Reason::new("nofeedback timer", waited, 0.0))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feedback::{PacketReport, PeerReport};
+    use crate::info::FlowConfig;
+    use crate::tfrc::config::Profile;
+    use crate::tfrc::equation::{Equation, RetransmitTimeout};
+    use seaway_units::{DataSize, Ecn, RemoteTimestamp};
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::ZERO + TimeDelta::from_millis(millis)
+    }
+
+    /// As the option `profile=ns2` makes it.
+    fn connection(packet: u64) -> Connection {
+        let flow = FlowConfig { packet: DataSize::from_bytes(packet), ecn: Ecn::NotEct };
+        Connection::new(Config {
+            ns2: true,
+            equation: Equation::Full { clamp: true },
+            retransmit_timeout: RetransmitTimeout::Coarse,
+            ..Config::new(Profile::Rfc3448, flow)
+        })
+    }
+
+    /// A packet leaves; behind it waits `backlog`.
+    fn send(connection: &mut Connection, millis: i64, backlog: u64) {
+        let packet = SentPacket::new(0, DataSize::from_bytes(1000));
+        connection.on_sent(at(millis), &SentPacket { backlog: DataSize::from_bytes(backlog), ..packet });
+    }
+
+    /// A report of a packet that left `rtt` ago.
+    fn report_after(
+        connection: &mut Connection,
+        millis: i64,
+        rtt: i64,
+        loss: f64,
+        receive_rate: u64,
+    ) -> Option<Reason> {
+        let fate = Fate::Received { at: Some(RemoteTimestamp::from_nanos(0)), ecn: Ecn::NotEct };
+        let packet = SentPacket::new(0, DataSize::from_bytes(1000));
+        let packets = [PacketReport { packet, sent: at(millis - rtt), fate }];
+        let peer = PeerReport {
+            loss_event_rate: Probability::new(loss),
+            receive_rate: Some(Bitrate::from_bps(8 * receive_rate)),
+            ..PeerReport::default()
+        };
+        let rtt = Some(TimeDelta::from_millis(rtt));
+        let feedback =
+            Feedback { subflow: crate::packet::Subflow(0), rtt, packets: &packets, requested: &[], peer };
+        connection.on_feedback(at(millis), &feedback)
+    }
+
+    /// The same after 100 ms.
+    fn report(connection: &mut Connection, millis: i64, loss: f64, receive_rate: u64) -> Option<Reason> {
+        report_after(connection, millis, 100, loss, receive_rate)
+    }
+
+    /// Packets of 1000 octets, 100 ms, a packet that waits all the time: after two reports of 20 kB/s at 100 and 200 ms.
+    fn answered() -> Connection {
+        let mut connection = connection(1000);
+        send(&mut connection, 0, 1000);
+        report(&mut connection, 100, 0.0, 20_000);
+        send(&mut connection, 100, 1000);
+        report(&mut connection, 200, 0.0, 20_000);
+        send(&mut connection, 200, 1000);
+        connection
+    }
+
+    /// After its first loss event, at p = 0.01, R = 0.1 s and a timeout of 0.3 s:
+    /// 1/(0.1 sqrt(0.02/3) + 0.3 * 3 sqrt(0.03/8) * 0.01 * 1.0032) = 114.707 packets a second.
+    fn avoiding() -> Connection {
+        let mut connection = answered();
+        report(&mut connection, 300, 0.01, 200_000);
+        assert!((connection.rate - 114_707.0).abs() < 1.0, "{}", connection.rate);
+        send(&mut connection, 300, 1000);
+        connection
+    }
+
+    /// What the loss event rate decided, and the one before it.
+    fn decided(rule: &'static str, loss: f64, former: f64) -> Reason {
+        Reason::new(rule, Gauge::new("loss_event_rate", loss, ""), former)
+    }
+
+    fn armed(connection: &Connection) -> f64 {
+        connection.pace(1.0).as_bytes_per_second()
+    }
+
+    #[track_caller]
+    fn assert_close(value: f64, expected: f64) {
+        assert!((value - expected).abs() <= 1e-6 * expected.abs(), "{value} and not {expected}");
+    }
+
+    /// `InitRate_` is 300 B/s, so the first pause of a packet of 1000 octets is 3.33 s and the timer's 6.67 s.
+    #[test]
+    fn the_first_packet_leaves_at_300_octets_a_second() {
+        let mut connection = connection(1000);
+        assert_eq!(
+            (connection.phase(), connection.rtt(), connection.loss_event_rate()),
+            ("starting", None, 0.0)
+        );
+        assert_eq!(connection.poll_timeout(), None, "nothing left");
+        assert_close(armed(&connection), 300.0);
+        assert_close(connection.pace(0.5).as_bytes_per_second(), 150.0);
+        let first = Note { round: 0, urgent: true, timeout: 0 };
+        assert_eq!(Note::parse(connection.tag()), first, "the receiver is to report at once");
+        send(&mut connection, 1000, 1000);
+        assert_close(armed(&connection), 300.0);
+        let timer = TimeDelta::from_secs_f64(2.0 * 1000.0 / 300.0);
+        assert_eq!(connection.poll_timeout(), Some(at(1000) + timer));
+        // A later packet does not put it off.
+        send(&mut connection, 4400, 1000);
+        assert_eq!(connection.poll_timeout(), Some(at(1000) + timer));
+    }
+
+    /// `docs/models/ns2-profile.md`, "Sender": in the first two rounds X = max(X, 4s/R), at once.
+    #[test]
+    fn two_rounds_begin_at_four_packets_a_round_trip() {
+        let mut connection = connection(1000);
+        send(&mut connection, 0, 1000);
+        let limit = |octets| Gauge::new("receive_limit", octets * 8.0, "bit/s");
+        let reason = report(&mut connection, 100, 0.0, 10_000);
+        assert_eq!(
+            reason,
+            Some(Reason::new("slow start", limit(0.0), 0.0)),
+            "the first rate is of one packet"
+        );
+        assert_close(connection.rate(), 40_000.0);
+        assert_eq!(connection.phase(), "slow start");
+        assert_eq!(connection.rtt(), Some(0.1));
+        // The coarse timeout is 0.3 s, and the receiver need not hurry.
+        assert_eq!(Note::parse(connection.tag()), Note { round: 1, urgent: false, timeout: 3 });
+        // A report in slow start sends a packet at once, unless nothing may be sent.
+        assert_eq!(connection.pace(1.0), Bitrate::MAX);
+        assert_eq!(connection.pace(0.0), Bitrate::ZERO);
+        // The timer goes by the rate before the report: 2 * 1000 / 300 s.
+        assert_eq!(connection.poll_timeout(), Some(at(100) + TimeDelta::from_secs_f64(2000.0 / 300.0)));
+        send(&mut connection, 100, 1000);
+        assert_close(armed(&connection), 40_000.0);
+        // The second report: twice 10 kB/s would be less, and does not count yet.
+        let reason = report(&mut connection, 200, 0.0, 10_000);
+        assert_eq!(reason, Some(Reason::new("slow start", limit(20_000.0), 0.0)));
+        assert_close(connection.rate(), 40_000.0);
+        assert_eq!(connection.poll_timeout(), Some(at(400)), "2R from 200 ms");
+    }
+
+    /// 4, 3 or 2 packets, by RFC 3390's sizes.
+    #[test]
+    fn larger_packets_begin_with_fewer() {
+        for (packet, packets) in [(1095, 4), (1096, 3), (2189, 3), (2190, 2), (9000, 2)] {
+            let mut connection = connection(packet);
+            send(&mut connection, 0, 1000);
+            report(&mut connection, 100, 0.0, 0);
+            assert_close(connection.rate(), (packets * packet * 10) as f64);
+        }
+    }
+
+    /// X doubles where more than R has passed, and the step is spread over the packets of a round-trip time: 40 kB/s more over
+    /// the eight of the new rate.
+    #[test]
+    fn a_doubling_is_spread_over_a_round_trip() {
+        let mut connection = answered();
+        report(&mut connection, 300, 0.0, 45_000);
+        assert_close(connection.rate(), 40_000.0);
+        report(&mut connection, 400, 0.0, 45_000);
+        assert_close(connection.rate(), 80_000.0);
+        for packet in 1..=8 {
+            send(&mut connection, 400, 1000);
+            assert_close(armed(&connection), 40_000.0 + 5_000.0 * f64::from(packet));
+        }
+        send(&mut connection, 400, 1000);
+        assert_close(armed(&connection), 80_000.0);
+        // Twice what arrives is less than twice the rate: 2 * 60 kB/s, two round-trip times later. Then 10 kB/s, cut to a half of twice.
+        report(&mut connection, 600, 0.0, 60_000);
+        assert_close(connection.rate(), 120_000.0);
+        report(&mut connection, 700, 0.0, 10_000);
+        assert_close(connection.rate(), 10_000.0);
+        send(&mut connection, 700, 1000);
+        assert_close(armed(&connection), 10_000.0);
+        // That was a change: no doubling a round-trip time later, but one after two.
+        report(&mut connection, 800, 0.0, 50_000);
+        assert_close(connection.rate(), 10_000.0);
+        report(&mut connection, 900, 0.0, 50_000);
+        assert_close(connection.rate(), 20_000.0);
+    }
+
+    /// Exactly twice what arrives is no reason to change.
+    #[test]
+    fn a_rate_at_its_ceiling_stays() {
+        let mut connection = answered();
+        report(&mut connection, 400, 0.0, 20_000);
+        assert_close(connection.rate(), 40_000.0);
+        // One of the same packet is no earlier one.
+        report(&mut connection, 400, 0.0, 20_000);
+        assert_eq!(Note::parse(connection.tag()).round, 4);
+        // A report that a later one overtook counts for nothing, nor does one without a round-trip time.
+        assert!(report(&mut connection, 399, 0.0, 1000).is_none());
+        assert!(report_after(&mut connection, 500, 0, 0.0, 1000).is_none());
+        assert_close(connection.rate(), 40_000.0);
+        assert_eq!(Note::parse(connection.tag()).round, 4);
+        report(&mut connection, 700, 0.0, 1000);
+        assert_close(connection.rate(), 1000.0);
+    }
+
+    /// Nothing arrives any more: a packet a round-trip time, and no spreading; the next doubling has to wait.
+    #[test]
+    fn where_nothing_arrives_one_packet_a_round_trip_leaves() {
+        let mut connection = answered();
+        report(&mut connection, 400, 0.0, 0);
+        assert_close(connection.rate(), 10_000.0);
+        send(&mut connection, 400, 1000);
+        assert_close(armed(&connection), 10_000.0);
+        report(&mut connection, 500, 0.0, 50_000);
+        assert_close(connection.rate(), 10_000.0);
+        report(&mut connection, 600, 0.0, 50_000);
+        assert_close(connection.rate(), 20_000.0);
+    }
+
+    /// A source that had nothing to send at its slot is not held below the first rate by what arrived: `lastlimited_`, for 1.5 R.
+    #[test]
+    fn a_source_without_data_keeps_the_first_rate() {
+        let limited = |idle: i64, slot: i64| {
+            let mut connection = answered();
+            // The pause of a packet at 40 kB/s is 25 ms.
+            send(&mut connection, 300, 0);
+            send(&mut connection, 300 + slot, 1000);
+            report(&mut connection, 300 + slot + idle, 0.0, 10_000);
+            connection.rate()
+        };
+        assert_close(limited(100, 26), 40_000.0);
+        assert_close(limited(149, 26), 40_000.0);
+        assert_close(limited(151, 26), 10_000.0);
+        assert_close(limited(100, 25), 10_000.0);
+        // It still waits for data.
+        let mut connection = answered();
+        send(&mut connection, 300, 0);
+        report(&mut connection, 326, 0.0, 10_000);
+        assert_close(connection.rate(), 40_000.0);
+        // Where twice what arrived is no less than the first rate, there is nothing to make up for.
+        let mut connection = answered();
+        send(&mut connection, 300, 0);
+        report(&mut connection, 400, 0.0, 20_000);
+        report(&mut connection, 450, 0.0, 30_000);
+        assert_close(connection.rate(), 60_000.0);
+    }
+
+    /// The first loss event takes the equation's rate, whatever arrived: 114.7 packets a second at p = 0.01.
+    #[test]
+    fn the_first_loss_event_ends_slow_start() {
+        let mut connection = answered();
+        let reason = report(&mut connection, 300, 0.01, 10_000);
+        assert_eq!(reason, Some(decided("loss event", 0.01, 0.0)));
+        assert_eq!(connection.phase(), "congestion avoidance");
+        assert!((connection.rate() - 114_707.0).abs() < 1.0, "{}", connection.rate());
+        assert_eq!(connection.loss_event_rate(), 0.01);
+        // No packet leaves at once.
+        assert_ne!(connection.pace(1.0), Bitrate::MAX);
+        send(&mut connection, 300, 1000);
+        assert!((armed(&connection) - 114_707.0).abs() < 1.0);
+    }
+
+    /// A packet a round-trip time more for each that passed, two at most, no more than the equation and twice what arrives.
+    #[test]
+    fn the_rate_rises_by_a_packet_a_round_trip() {
+        let rise = |passed: i64, receive_rate: u64, loss: f64| {
+            let mut connection = avoiding();
+            let before = connection.rate;
+            connection.changed_at = at(300);
+            let reason = report(&mut connection, 300 + passed, loss, receive_rate);
+            assert_eq!(reason, Some(decided("equation", loss, 0.01)));
+            (connection.rate - before, connection.changed_at)
+        };
+        let (half, changed_at) = rise(50, 200_000, 1e-4);
+        assert!((half - 5_000.0).abs() < 1e-6 && changed_at == at(350), "{half}");
+        assert!((rise(100, 200_000, 1e-4).0 - 10_000.0).abs() < 1e-6);
+        assert!((rise(300, 200_000, 1e-4).0 - 20_000.0).abs() < 1e-6);
+        // 60 kB/s arrive: at most 120.
+        assert!((rise(100, 60_000, 1e-4).0 - (120_000.0 - 114_707.0)).abs() < 1.0);
+        // The equation at p = 0.009: 1/(0.1 sqrt(0.006) + 0.9 sqrt(0.003375) * 0.009 * 1.002592) = 121.688 a second.
+        assert!((rise(100, 200_000, 0.009).0 - (121_688.0 - 114_707.0)).abs() < 1.0);
+    }
+
+    /// X = min(equation, max(C, s/R)): at p = 0.02 the equation gives 76.2 packets a second.
+    #[test]
+    fn the_rate_falls_to_what_the_equation_and_the_receiver_say() {
+        // 1/(0.1 sqrt(0.04/3) + 0.9 sqrt(0.0075) * 0.02 * 1.0128) = 1/(0.0115470 + 0.0015788).
+        for (receive_rate, expected) in [(200_000, 76_186.0), (10_000, 20_000.0), (2_000, 10_000.0)] {
+            let mut connection = avoiding();
+            let reason = report(&mut connection, 400, 0.02, receive_rate);
+            assert_eq!(reason, Some(decided("loss event", 0.02, 0.01)));
+            assert!((connection.rate() / expected - 1.0).abs() < 1e-3, "{}", connection.rate());
+            // It falls at once and rises from then on.
+            let before = connection.rate();
+            report(&mut connection, 450, 1e-4, 200_000);
+            assert!((connection.rate() - before - 5_000.0).abs() < 1e-6, "{}", connection.rate());
+        }
+        // A report without a loss event rate keeps the one there is, and p stays above none for ever.
+        let mut connection = avoiding();
+        report(&mut connection, 400, f64::NAN, 200_000);
+        assert_eq!(connection.loss_event_rate(), 0.01);
+    }
+
+    /// A source without data is let up to the first rate, where twice what arrives is less.
+    #[test]
+    fn a_source_without_data_rises_to_the_first_rate() {
+        let mut connection = avoiding();
+        report(&mut connection, 400, 0.02, 2_000);
+        send(&mut connection, 400, 0);
+        // A packet's pause at 10 kB/s is 100 ms.
+        report(&mut connection, 501, 1e-4, 2_000);
+        assert!((connection.rate() - 20_100.0).abs() < 1e-6, "{}", connection.rate());
+        let mut connection = avoiding();
+        report(&mut connection, 400, 0.02, 2_000);
+        send(&mut connection, 400, 1000);
+        report(&mut connection, 501, 1e-4, 2_000);
+        assert_close(connection.rate(), 10_000.0);
+    }
+
+    /// The pace is X · mean(√R)/√R: after 100 ms throughout one sample of 400 ms makes 0.95 √0.1 + 0.05 √0.4 of √0.4.
+    #[test]
+    fn a_longer_round_trip_slows_the_pace_at_once() {
+        let mut connection = avoiding();
+        report_after(&mut connection, 700, 400, 0.02, 200_000);
+        // R = 0.95 * 0.1 + 0.05 * 0.4.
+        assert!((connection.rtt().expect("a sample") - 0.115).abs() < 1e-9);
+        let rate = connection.rate();
+        send(&mut connection, 700, 1000);
+        assert!((armed(&connection) / rate - (0.95 + 0.05 * 2.0) / 2.0).abs() < 1e-5);
+        // A new rate does not move the pause that was armed.
+        let armed_before = armed(&connection);
+        report(&mut connection, 800, 0.1, 200_000);
+        assert_eq!(armed(&connection), armed_before);
+    }
+
+    /// Without reports the rate halves after max(2R, 2s/X), a packet leaves at once, and reports are wanted at once.
+    #[test]
+    fn without_feedback_the_rate_halves() {
+        let mut connection = answered();
+        let due = at(400);
+        assert_eq!(connection.poll_timeout(), Some(due));
+        assert!(connection.handle_timeout(due - TimeDelta::from_nanos(1)).is_none());
+        assert_close(connection.rate(), 40_000.0);
+        let waited = Gauge::new("rounds", 3.0, "");
+        assert_eq!(connection.handle_timeout(due), Some(Reason::new("nofeedback timer", waited, 0.0)));
+        assert_close(connection.rate(), 20_000.0);
+        assert_eq!(connection.pace(1.0), Bitrate::MAX);
+        let note = Note::parse(connection.tag());
+        assert!(note.urgent && note.round == 3, "{note:?}");
+        assert_eq!(connection.poll_timeout(), Some(at(600)));
+        // At 5 kB/s two packets take longer than two round-trip times.
+        for (millis, rate) in [(600, 10_000.0), (800, 5_000.0)] {
+            send(&mut connection, millis - 1, 1000);
+            connection.handle_timeout(at(millis));
+            assert_close(connection.rate(), rate);
+        }
+        assert_eq!(connection.poll_timeout(), Some(at(1200)), "2 * 1000 / 5000 s");
+    }
+
+    /// Where nothing was sent since the last report, an idle source falls to the first rate and no further, and the timer rests.
+    #[test]
+    fn an_idle_source_keeps_the_first_rate() {
+        let mut connection = answered();
+        report(&mut connection, 300, 0.0, 100_000);
+        report(&mut connection, 400, 0.0, 100_000);
+        assert_close(connection.rate(), 80_000.0);
+        let timer = connection.poll_timeout().expect("a timer");
+        assert!(connection.handle_timeout(timer).is_some());
+        assert_close(connection.rate(), 40_000.0);
+        assert_eq!(connection.poll_timeout(), None);
+        assert!(connection.handle_timeout(at(5000)).is_none(), "it rests");
+        // The next packet starts it again; and twice the first rate is not halved, but set to it.
+        send(&mut connection, 5000, 0);
+        assert_eq!(connection.poll_timeout(), Some(at(5200)));
+        // Since 5025 it has had nothing to send.
+        let reason = connection.handle_timeout(at(5200));
+        assert!(reason.is_none(), "the rate is the first one");
+        assert_close(connection.rate(), 40_000.0);
+        assert_ne!(connection.pace(1.0), Bitrate::MAX, "nothing waits that could leave at once");
+    }
+
+    /// From above twice the first rate an idle source halves; from there on it falls to the first rate.
+    #[test]
+    fn an_idle_source_halves_towards_the_first_rate() {
+        for (rate, expected) in
+            [(100_000.0, 50_000.0), (80_000.0, 40_000.0), (70_000.0, 40_000.0), (30_000.0, 30_000.0)]
+        {
+            let mut connection = answered();
+            report(&mut connection, 300, 0.0, 20_000);
+            connection.rate = rate;
+            connection.handle_timeout(at(500));
+            assert_close(connection.rate(), expected);
+        }
+    }
+
+    /// The timer waits for two intervals of the reports at least, and those are at most a minute.
+    #[test]
+    fn rare_reports_put_the_timer_off() {
+        for (interval, expected) in [(50, 200), (300, 600), (-5, 200), (1_000_000, 120_000)] {
+            let mut connection = answered();
+            connection.feedback_interval(TimeDelta::from_millis(interval));
+            report(&mut connection, 300, 0.0, 20_000);
+            assert_eq!(connection.poll_timeout(), Some(at(300 + expected)));
+        }
+        // 10 ms at least: R = 1 ms, 40 000 packets a second.
+        let mut connection = connection(10);
+        send(&mut connection, 0, 1000);
+        report_after(&mut connection, 1, 1, 0.0, 1_000_000);
+        report_after(&mut connection, 2, 1, 0.0, 1_000_000);
+        assert_close(connection.rate(), 40_000.0);
+        assert_eq!(connection.poll_timeout(), Some(at(12)));
+    }
+
+    /// 25 MB/s at most (`maxrate`), and an eighth of an octet a second at least.
+    #[test]
+    fn the_rate_has_bounds() {
+        let mut fast = connection(1000);
+        send(&mut fast, 0, 1000);
+        for round in 0..100 {
+            report_after(&mut fast, 10 + 10 * round, 1, 0.0, 1_000_000_000);
+        }
+        assert_close(fast.rate(), 25e6);
+        let mut fast = avoiding();
+        for round in 0..3000 {
+            report_after(&mut fast, 400 + round, 1, 1e-8, 1_000_000_000);
+        }
+        assert_close(fast.rate(), 25e6);
+        let mut silent = answered();
+        for round in 0..40 {
+            let due = silent.poll_timeout().expect("a timer");
+            silent.busy = true;
+            silent.handle_timeout(due);
+            assert_eq!(Note::parse(silent.tag()).round, 3 + round);
+        }
+        assert_eq!(silent.rate(), 0.125);
+        silent.on_sent(at(1_000_000_000), &SentPacket::new(0, DataSize::from_bytes(1000)));
+        assert_eq!(silent.pace(1.0).as_bps(), 1);
+        // The note has the round modulo 512, and 6.3 s at most.
+        silent.round = 511;
+        silent.busy = true;
+        silent.nofeedback_at = Some(at(0));
+        silent.handle_timeout(at(0));
+        assert_eq!(Note::parse(silent.tag()).round, 0);
+        let mut long = connection(1000);
+        report_after(&mut long, 50_000, 50_000, 0.0, 1000);
+        assert_eq!(Note::parse(long.tag()).timeout, 63);
+    }
+}
