@@ -485,6 +485,30 @@ mod tests {
         assert_close(connection.rate(), 20_000.0);
     }
 
+    /// At R = 0.95 * 0.1 + 0.05 * 0.05 four packets a round-trip time are 41.0 kB/s, from the next packet on: the second round spreads nothing.
+    #[test]
+    fn the_second_round_spreads_nothing() {
+        let mut connection = connection(1000);
+        send(&mut connection, 0, 1000);
+        report(&mut connection, 100, 0.0, 20_000);
+        send(&mut connection, 100, 1000);
+        report_after(&mut connection, 200, 50, 0.0, 20_000);
+        assert_close(connection.rate(), 4000.0 / 0.0975);
+        send(&mut connection, 200, 1000);
+        let damping = 0.95 * 2f64.sqrt() + 0.05;
+        assert!((armed(&connection) / (4000.0 / 0.0975 * damping) - 1.0).abs() < 1e-5);
+    }
+
+    /// 1000 B/s arrive, and then 800: a doubling goes to a packet a round-trip time at least.
+    #[test]
+    fn a_doubling_ends_at_a_packet_a_round_trip_or_above() {
+        let mut connection = answered();
+        report(&mut connection, 400, 0.0, 1000);
+        assert_close(connection.rate(), 1000.0);
+        report(&mut connection, 600, 0.0, 800);
+        assert_close(connection.rate(), 10_000.0);
+    }
+
     /// Exactly twice what arrives is no reason to change.
     #[test]
     fn a_rate_at_its_ceiling_stays() {
@@ -537,6 +561,15 @@ mod tests {
         send(&mut connection, 300, 0);
         report(&mut connection, 326, 0.0, 10_000);
         assert_close(connection.rate(), 40_000.0);
+        let mut connection = answered();
+        send(&mut connection, 300, 0);
+        report(&mut connection, 325, 0.0, 10_000);
+        assert_close(connection.rate(), 10_000.0);
+        // Where nothing arrived at all it counts for nothing.
+        let mut connection = answered();
+        send(&mut connection, 300, 0);
+        report(&mut connection, 326, 0.0, 0);
+        assert_close(connection.rate(), 10_000.0);
         // Where twice what arrived is no less than the first rate, there is nothing to make up for.
         let mut connection = answered();
         send(&mut connection, 300, 0);
@@ -595,6 +628,10 @@ mod tests {
             report(&mut connection, 450, 1e-4, 200_000);
             assert!((connection.rate() - before - 5_000.0).abs() < 1e-6, "{}", connection.rate());
         }
+        // The same loss event rate is no new event.
+        let mut connection = avoiding();
+        let reason = report(&mut connection, 400, 0.01, 200_000);
+        assert_eq!(reason, Some(decided("equation", 0.01, 0.01)));
         // A report without a loss event rate keeps the one there is, and p stays above none for ever.
         let mut connection = avoiding();
         report(&mut connection, 400, f64::NAN, 200_000);

@@ -95,4 +95,46 @@ mod tests {
         assert_eq!(history.discounts[..2], [1.0, 0.5]);
         assert_eq!(history.closed[0], 501.0);
     }
+
+    /// Before the first loss there is no rate, and nothing is ever above one.
+    #[test]
+    fn rates_lie_between_none_and_one() {
+        let mut history = History::new();
+        assert!(history.is_empty());
+        history.advance(1000);
+        assert_eq!(history.rate(), 0.0);
+        history.begin(0.0, 0.5);
+        assert!(!history.is_empty());
+        assert_eq!(history.rate(), 1.0);
+    }
+
+    /// Intervals of 10, 20, ... 90 and a synthetic one of 5, of which the last eight stay, newest first:
+    /// (90 + 80 + 70 + 60 + 0.8 * 50 + 0.6 * 40 + 0.4 * 30 + 0.2 * 20)/6 = 63.33.
+    #[test]
+    fn the_last_eight_intervals_are_weighed() {
+        let mut history = History::new();
+        history.begin(5.0, 0.0);
+        for tens in 1..=9 {
+            history.advance(10 * tens - 1);
+            history.event();
+            assert_eq!((history.open, history.len), (0.0, (tens as usize + 1).min(8)));
+        }
+        assert_eq!(history.closed, [90.0, 80.0, 70.0, 60.0, 50.0, 40.0, 30.0, 20.0]);
+        assert!((1.0 / history.rate() - 380.0 / 6.0).abs() < 1e-9);
+        // An open one of 120 takes the place of the oldest: (120 + 90 + 80 + 70 + 0.8 * 60 + 0.6 * 50 + 0.4 * 40 + 0.2 * 30)/6.
+        history.advance(120);
+        assert!((1.0 / history.rate() - 460.0 / 6.0).abs() < 1e-9);
+        // 1.05 times twice the mean of 63.33: F = 1/1.05, on all but the open one.
+        history.advance(13);
+        let discount = 2.0 * (380.0 / 6.0) / 133.0;
+        let (closed, weights) = (340.0 * discount, 1.0 + 5.0 * discount);
+        assert!((1.0 / history.rate() - (133.0 + closed) / weights).abs() < 1e-9);
+        assert_eq!(history.pending, discount);
+        // Once an event begins the discount stays on what there is, and multiplies with the next one.
+        history.event();
+        assert_eq!((history.discounts[0], history.discounts[1], history.pending), (1.0, discount, 1.0));
+        history.pending = 0.5;
+        history.event();
+        assert_eq!(history.discounts[..4], [1.0, 0.5, discount / 2.0, discount / 2.0]);
+    }
 }

@@ -261,7 +261,321 @@ mod tests {
     use super::*;
     use crate::info::FlowConfig;
     use crate::tfrc::config::Profile;
+    use crate::tfrc::equation::Equation;
     use seaway_units::{DataSize, Ecn, RemoteTimestamp};
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::ZERO + TimeDelta::from_millis(millis)
+    }
+
+    fn config() -> Config {
+        let flow = FlowConfig { packet: DataSize::from_bytes(1000), ecn: Ecn::NotEct };
+        let equation = Equation::Full { clamp: true };
+        Config { ns2: true, equation, ..Config::new(Profile::Rfc3448, flow) }
+    }
+
+    /// A packet of 1000 octets that left then, with a round-trip time of 100 ms and this note.
+    fn packet(sequence: u64, millis: u64, note: Note) -> Arrival {
+        Arrival {
+            subflow: Subflow(0),
+            sequence,
+            size: DataSize::from_bytes(1000),
+            ecn: Ecn::NotEct,
+            tag: Some(note.tag()),
+            sent: RemoteTimestamp::from_nanos(millis * 1_000_000),
+            rtt: Some(TimeDelta::from_millis(100)),
+            ends_frame: false,
+        }
+    }
+
+    /// The sender's round is 1, its timeout 0.3 s, and the receiver need not hurry.
+    const NOTE: Note = Note { round: 1, urgent: false, timeout: 3 };
+
+    /// Packets that left 10 ms after each other and arrive after 50 ms, but for some; each report with the number that made it.
+    fn receive(
+        receiver: &mut SubflowReceiver,
+        numbers: std::ops::Range<u64>,
+        lost: &[u64],
+        note: Note,
+    ) -> Vec<(u64, PeerReport)> {
+        let mut reports = Vec::new();
+        for sequence in numbers.filter(|sequence| !lost.contains(sequence)) {
+            let sent = 10 * sequence;
+            receiver.on_arrival(at(sent as i64 + 50), &packet(sequence, sent, note));
+            reports.extend(receiver.pending.take().map(|report| (sequence, report)));
+        }
+        reports
+    }
+
+    fn octets_a_second(report: &PeerReport) -> u64 {
+        report.receive_rate.unwrap_or_default().as_bps() / 8
+    }
+
+    /// A report with the first packet, and one with the first that arrives a round-trip time or more after the last.
+    #[test]
+    fn a_report_comes_each_round_trip() {
+        let mut receiver = SubflowReceiver::new(config());
+        let reports = receive(&mut receiver, 0..31, &[], NOTE);
+        let numbers: Vec<_> = reports.iter().map(|(sequence, _)| *sequence).collect();
+        assert_eq!(numbers, [0, 10, 20, 30]);
+        // One packet in a round-trip time of 100 ms, then ten.
+        let rates: Vec<_> = reports.iter().map(|(_, report)| octets_a_second(report)).collect();
+        assert_eq!(rates, [10_000, 100_000, 100_000, 100_000]);
+        for (_, report) in reports {
+            assert_eq!(report.loss_event_rate, Some(Probability::ZERO));
+            assert!(!report.new_loss_event);
+        }
+        // The backup timer is due 1.5 R after the last report, and has nothing to say where nothing arrived.
+        assert_eq!(receiver.timer, Some(at(500)));
+        receiver.handle_timeout(at(500));
+        assert!(receiver.pending.is_none() && receiver.timer.is_none());
+    }
+
+    /// Two of ten packets arrive after a report: the backup timer reports them, over 150 ms.
+    #[test]
+    fn the_backup_timer_reports_what_arrived() {
+        let mut receiver = SubflowReceiver::new(config());
+        receive(&mut receiver, 0..3, &[], NOTE);
+        assert_eq!(receiver.timer, Some(at(200)));
+        receiver.handle_timeout(at(199));
+        assert!(receiver.pending.is_none() && receiver.timer == Some(at(200)), "too early");
+        receiver.handle_timeout(at(200));
+        let report = receiver.pending.take().expect("a report");
+        // 2/0.15 packets a second.
+        assert_eq!(octets_a_second(&report), 13_333);
+        assert_eq!(receiver.timer, Some(at(350)));
+        // The next packet comes after the timer has rested, and starts it again.
+        receiver.handle_timeout(at(350));
+        assert!(receiver.pending.is_none() && receiver.timer.is_none());
+        receiver.reported_at = Some(at(360));
+        receiver.on_arrival(at(370), &packet(3, 320, NOTE));
+        assert!(receiver.pending.is_none());
+        assert_eq!(receiver.timer, Some(at(520)));
+    }
+
+    /// Until the sender has a round-trip time each packet asks for a report at once, and no timer runs.
+    #[test]
+    fn urgent_packets_are_reported_at_once() {
+        let mut receiver = SubflowReceiver::new(config());
+        let urgent = Note { round: 0, urgent: true, timeout: 0 };
+        for sequence in 0..3 {
+            let millis = 1000 * sequence;
+            receiver
+                .on_arrival(at(millis as i64), &Arrival { rtt: None, ..packet(sequence, millis, urgent) });
+            // Nothing is known of the rate: one packet a second.
+            let report = receiver.pending.take().expect("a report");
+            assert_eq!(octets_a_second(&report), 1000);
+            assert_eq!(receiver.timer, None);
+        }
+        receiver.on_arrival(at(3000), &Arrival { rtt: None, ..packet(3, 3000, NOTE) });
+        assert!(receiver.pending.is_none(), "no hurry, and no round-trip time");
+    }
+
+    /// What arrived before the sender knew its round-trip time counts once it does: four packets in 100 ms.
+    #[test]
+    fn arrivals_before_the_first_round_trip_time_count() {
+        let mut receiver = SubflowReceiver::new(config());
+        for sequence in 0..3 {
+            let millis = 10 * sequence;
+            receiver.on_arrival(at(millis as i64), &Arrival { rtt: None, ..packet(sequence, millis, NOTE) });
+        }
+        assert!(receiver.pending.is_none());
+        receiver.on_arrival(at(30), &packet(3, 30, NOTE));
+        assert_eq!(octets_a_second(&receiver.pending.take().expect("a report")), 40_000);
+    }
+
+    /// `docs/models/ns2-profile.md`, "Receiver": 100 packets a second at R = 0.1 s and a timeout of 0.3 s. From 1/2 by halving
+    /// steps: 0.25, 0.125, 0.0625, 0.03125, 0.015625 (88.6 packets a second), 0.0078125 (131.6), 3/256 (104.8, within 5 %).
+    /// The interval is 256/3 = 85.3, rounded down.
+    #[test]
+    fn the_first_gap_inverts_the_equation() {
+        let mut receiver = SubflowReceiver::new(config());
+        let reports = receive(&mut receiver, 0..17, &[15], NOTE);
+        let (sequence, report) = reports.last().expect("a report");
+        assert_eq!(*sequence, 16, "at once");
+        assert_eq!(report.loss_event_rate, Some(Probability::clamped(3.0 / 256.0)));
+        assert!(report.new_loss_event);
+        // Ten of the last eleven slots, 100 ms.
+        assert_eq!(octets_a_second(report), 100_000);
+        // Numbers 11 to 16 passed since the last report.
+        let mut expected = History::new();
+        expected.begin(85.0, 6.0);
+        assert_eq!(receiver.history, expected);
+        assert_eq!((receiver.event_round, receiver.event_at), (1, 0.16));
+        // The next report is due a round-trip time later, and has 1/85 and no new event.
+        let reports = receive(&mut receiver, 17..27, &[], NOTE);
+        let (sequence, report) = reports.last().expect("a report");
+        // The open interval counts: max(85, (85 + 16)/2).
+        assert_eq!((*sequence, report.loss_event_rate), (26, Some(Probability::clamped(1.0 / 85.0))));
+        assert!(!report.new_loss_event);
+    }
+
+    /// The timeout is the sender's, or else 4R; R is a second where none is known.
+    #[test]
+    fn the_inverse_goes_by_the_senders_timeout() {
+        let inverse = |rate, rtt, timeout| {
+            SubflowReceiver { rtt, timeout, ..SubflowReceiver::new(config()) }.inverse(rate)
+        };
+        // 3/16 gives 7.67 and 5/32 10.76, 11/64 9.07 and 21/128 9.88.
+        assert_eq!(inverse(10.0, 0.1, 0.3), 21.0 / 128.0);
+        assert_eq!(inverse(10.0, 0.1, 0.0), inverse(10.0, 0.1, 0.4));
+        assert_ne!(inverse(10.0, 0.1, 0.0), inverse(10.0, 0.1, 0.3));
+        // 9/64 gives 1.065, 19/128 0.970.
+        assert_eq!(inverse(1.0, 0.0, 0.0), 19.0 / 128.0);
+        // What no loss event rate gives is at the nearer end.
+        assert_eq!(inverse(1e12, 0.1, 0.3), 1e-8);
+        assert!(inverse(1e-9, 0.1, 0.3) > 0.999_999);
+    }
+
+    /// After the first event another one needs a packet that left more than R later, and a later round of the sender.
+    #[test]
+    fn an_event_needs_a_round_trip_and_a_round() {
+        let later = Note { round: 2, ..NOTE };
+        let mut receiver = SubflowReceiver::new(config());
+        receive(&mut receiver, 0..17, &[15], NOTE);
+        // Number 16, which showed the gap, left at 160 ms, and 25 less than R later.
+        let reports = receive(&mut receiver, 17..28, &[18, 25], later);
+        assert!(reports.iter().all(|(_, report)| !report.new_loss_event), "{reports:?}");
+        assert_eq!(receiver.history.rate(), 1.0 / 85.0);
+        let mut same_round = receiver.clone();
+        same_round.event_round = 2;
+        let reports = receive(&mut same_round, 28..31, &[29], later);
+        assert!(reports.is_empty(), "{reports:?}");
+        let reports = receive(&mut receiver, 28..31, &[29], later);
+        assert_eq!(
+            reports.iter().map(|(sequence, report)| (*sequence, report.new_loss_event)).collect::<Vec<_>>(),
+            [(30, true)]
+        );
+        // 17 to 29, of which the last began the event, and the 6 from before.
+        let mut expected = History::new();
+        expected.begin(85.0, 6.0);
+        expected.advance(12);
+        expected.event();
+        expected.advance(1);
+        assert_eq!(receiver.history, expected);
+        assert_eq!(receiver.event_round, 2);
+        assert!((receiver.event_at - 0.29).abs() < 1e-9, "{}", receiver.event_at);
+    }
+
+    /// Which of the missing numbers begins the event: nominal times of departure are spread evenly between the neighbours'.
+    #[test]
+    fn the_first_number_beyond_a_round_trip_begins_the_event() {
+        let walk = |rtt, event_at, missing| {
+            let mut receiver = SubflowReceiver::new(config());
+            (receiver.rtt, receiver.event_at, receiver.round) = (rtt, event_at, 1);
+            receiver.history.begin(100.0, 20.0);
+            // An eighth of a second between packets.
+            let begun = receiver.walk(0.5, 0.5 + 0.125 * (missing + 1) as f64, missing);
+            (begun, receiver.history, receiver.event_at)
+        };
+        let history = |before: u64, after: Option<u64>| {
+            let mut history = History::new();
+            history.begin(100.0, 20.0);
+            history.advance(before);
+            if let Some(after) = after {
+                history.event();
+                history.advance(after);
+            }
+            history
+        };
+        // Numbers at 0.625, 0.75 and 0.875 s. More than 0.5 s after 0.25 s is the last one, more than 0.4375 s the second.
+        assert_eq!(walk(0.5, 0.25, 3), (true, history(2, Some(1)), 0.875));
+        assert_eq!(walk(0.4375, 0.25, 3), (true, history(1, Some(2)), 0.75));
+        // An event long ago: the first one.
+        assert_eq!(walk(0.125, 0.0, 3), (true, history(0, Some(3)), 0.625));
+        // None of them.
+        assert_eq!(walk(0.625, 0.25, 3), (false, history(4, None), 0.25));
+        assert_eq!(walk(0.125, 0.25, 0), (false, history(1, None), 0.25));
+        // Packets that left at the same instant: none lies beyond.
+        let mut receiver = SubflowReceiver::new(config());
+        (receiver.rtt, receiver.event_at, receiver.round) = (0.5, 0.25, 1);
+        assert!(!receiver.walk(0.5, 0.5, 3));
+    }
+
+    /// Packets that come late or twice are counted as received and change no interval; a forged number is ignored.
+    #[test]
+    fn late_and_forged_numbers_change_no_interval() {
+        let mut receiver = SubflowReceiver::new(config());
+        receive(&mut receiver, 0..5, &[], NOTE);
+        let before = (receiver.history, receiver.highest);
+        receiver.on_arrival(at(95), &packet(4, 40, Note { round: 9, ..NOTE }));
+        receiver.on_arrival(at(95), &packet(2, 20, Note { round: 9, ..NOTE }));
+        assert_eq!((receiver.history, receiver.highest, receiver.round), (before.0, before.1, 1));
+        assert_eq!((receiver.received, receiver.passed), (6, 4));
+        receiver.on_arrival(at(95), &packet((1 << 62) + 1, 20, NOTE));
+        assert_eq!((receiver.highest, receiver.received), (before.1, 6));
+        receiver.on_arrival(at(95), &packet(1 << 62, 20, NOTE));
+        assert_eq!(
+            receiver.highest.map(|(sequence, _)| sequence),
+            Some(1 << 62),
+            "the highest that is taken"
+        );
+    }
+
+    /// The round is unwrapped: forward by less than half of its 512 values, else it is an old one.
+    #[test]
+    fn rounds_wrap() {
+        let mut receiver = SubflowReceiver::new(config());
+        let mut round = |sequence, round| {
+            receiver.on_arrival(at(0), &packet(sequence, 0, Note { round, ..NOTE }));
+            receiver.round
+        };
+        assert_eq!(round(0, 255), 255);
+        assert_eq!(round(1, 510), 510);
+        assert_eq!(round(2, 3), 515);
+        assert_eq!(round(3, 2), 515, "an old one");
+        // 515 + 256 = 771 has 259.
+        assert_eq!(round(4, 259), 515, "half of them");
+        assert_eq!(round(5, 258), 770);
+    }
+
+    /// A stated round-trip time is a minute at most; without one the last stands. Arrivals of two of them are remembered.
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let mut receiver = SubflowReceiver::new(config());
+        receiver.on_arrival(at(0), &Arrival { rtt: Some(TimeDelta::from_secs(61)), ..packet(0, 0, NOTE) });
+        assert_eq!(receiver.rtt, 60.0);
+        receiver.on_arrival(at(0), &Arrival { rtt: Some(TimeDelta::from_secs(-1)), ..packet(1, 0, NOTE) });
+        assert_eq!((receiver.rtt, receiver.timer), (0.0, Some(at(90_000))));
+        receiver.on_arrival(at(0), &packet(2, 0, NOTE));
+        receiver.on_arrival(at(0), &Arrival { rtt: None, ..packet(3, 0, NOTE) });
+        assert_eq!((receiver.rtt, receiver.timeout), (0.1, 0.3));
+        receiver.on_arrival(at(200), &packet(4, 200, NOTE));
+        assert_eq!(receiver.recent.len(), 5, "exactly two round-trip times");
+        receiver.on_arrival(at(201), &packet(5, 201, NOTE));
+        assert_eq!(receiver.recent.len(), 2);
+        receiver.recent.extend(std::iter::repeat_n(at(201), MOST_RECENT - 2));
+        receiver.on_arrival(at(201), &packet(6, 201, NOTE));
+        assert_eq!(receiver.recent.len(), MOST_RECENT);
+    }
+
+    /// Each connection has a receiver of its own; the timer is the earliest of theirs, and reports are taken one by one.
+    #[test]
+    fn connections_are_served_in_turn() {
+        let mut receiver = Ns2Receiver::new(config(), 2);
+        assert_eq!(receiver.poll_timeout(), None);
+        assert!(!receiver.has_report(at(0)));
+        for (millis, subflow) in [(10, 1), (20, 0), (30, 2)] {
+            let arrival = Arrival { subflow: Subflow(subflow), ..packet(0, 0, NOTE) };
+            receiver.on_arrival(at(millis), &arrival);
+        }
+        assert_eq!(receiver.poll_timeout(), Some(at(160)), "1.5 R after the first");
+        assert!(receiver.has_report(at(30)));
+        let mut polled = || receiver.poll_report(at(30)).map(|(subflow, _)| subflow);
+        assert_eq!([polled(), polled(), polled()], [Some(Subflow(0)), Some(Subflow(1)), None]);
+        assert!(!receiver.has_report(at(30)));
+        for millis in [40, 50] {
+            receiver
+                .on_arrival(at(millis), &Arrival { subflow: Subflow(1), ..packet(millis as u64, 0, NOTE) });
+        }
+        while receiver.poll_report(at(50)).is_some() {}
+        receiver.on_arrival(at(60), &Arrival { subflow: Subflow(1), ..packet(51, 0, NOTE) });
+        receiver.handle_timeout(at(300));
+        assert_eq!(receiver.poll_report(at(300)).map(|(subflow, _)| subflow), Some(Subflow(1)));
+        let mut alone = Ns2Receiver::new(config(), 1);
+        alone.on_arrival(at(10), &packet(0, 0, NOTE));
+        assert_eq!(alone.poll_timeout(), Some(at(160)));
+    }
 
     /// 12 500 packets a second, 2500 in a round-trip time of 200 ms: a loss between two reports makes a report of that
     /// rate, not of a part of it (ns-2's `est_thput` counts all arrivals of the last round-trip time).
