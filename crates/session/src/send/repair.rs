@@ -545,4 +545,214 @@ mod tests {
         off.on_path(at(0), None, Probability::clamped(0.1));
         assert_eq!(off.reserved(), Probability::ZERO, "nothing is repaired, nothing reserved");
     }
+
+    /// A plan for pictures of twelve packets each 40 ms, after `loss` was measured exactly, and no bursts.
+    fn exact(deadline: i64, rtt: i64, loss: f64) -> RepairPolicy {
+        let mut policy = RepairPolicy::new(Some(AdaptiveRepair { deadline: ms(deadline), fec: true }), true);
+        (policy.picture, policy.rtt, policy.loss.ratio) = (12.0, Some(ms(rtt)), loss);
+        policy
+    }
+
+    /// Repair takes six tenths of the target at most, and repair packets are one and a half a media packet at most: at 50 % of loss
+    /// 50 of 83 packets are 0.602, and 83 (0.602 ln 1.204 + 0.398 ln 0.796) is 1.7 nats of 6.9.
+    #[test]
+    fn repair_is_bounded() {
+        let mut policy = exact(150, 200, 0.9);
+        assert_eq!(policy.loss(), 0.5, "more is taken for so much");
+        policy.on_path(at(1000), Some(ms(200)), Probability::ZERO);
+        assert_eq!((policy.mode, policy.fec), (Mode::Fec, 1.5));
+        // 1.1 * 1.5/2.65 would be 0.62.
+        assert_eq!(policy.reserved().get(), 0.6);
+        // Four copies in a last round, whatever it would take.
+        let policy = exact(300, 50, 0.5);
+        assert_eq!([1, 2, 9, 13, 14, 17, 200].map(|sent| policy.copies(sent)), [4, 4, 4, 4, 3, 1, 1]);
+        assert_eq!(exact(300, 50, 0.0).copies(0), 1, "nothing is lost");
+        assert_eq!(exact(300, 50, 0.0019).loss(), 0.0, "so little is left to single retransmissions");
+        assert_eq!(exact(300, 50, 0.002).loss(), 0.002);
+    }
+
+    /// What is spent on repair is reserved, with a tenth more, in steps of a hundredth: 0.275/1.275 is 0.216.
+    #[test]
+    fn what_repair_takes_is_reserved() {
+        let octets = DataSize::from_bytes;
+        let mut policy = exact(300, 50, 0.0);
+        policy.on_repair_sent(octets(100));
+        assert_eq!(policy.reserved(), Probability::ZERO, "no media yet");
+        policy.on_media_sent(octets(1000));
+        policy.on_repair_sent(octets(250));
+        // The first 100 were before the media, and are forgotten by a 256th: 349.6/1000 * 1.1 = 0.3846, of 1.3846.
+        assert_eq!(policy.reserved(), Probability::clamped(0.28));
+        let mut spent = Spent::default();
+        spent.media(octets(1000));
+        spent.repair(octets(500));
+        assert_eq!(spent.overhead(), 0.5);
+        spent.media(octets(1000));
+        let keep = 255.0 / 256.0;
+        assert!((spent.overhead() - 500.0 * keep / (1000.0 * keep + 1000.0)).abs() < 1e-12);
+        // Without a plan it is the loss of the channel, and what is spent does not count.
+        let mut plain = RepairPolicy::new(None, true);
+        plain.on_media_sent(octets(1000));
+        plain.on_repair_sent(octets(1000));
+        assert_eq!(plain.reserved(), Probability::ZERO);
+    }
+
+    /// Rounds of 1.2 R and 10 ms behind the 40 ms after which the last gap of a picture shows, three at most.
+    #[test]
+    fn so_many_rounds_fit() {
+        assert_eq!(round(ms(50)), ms(70));
+        let rounds = |deadline, rtt| exact(deadline, rtt, 0.1).rounds(ms(deadline));
+        assert_eq!(
+            [(300, 50), (250, 50), (180, 50), (179, 50), (110, 50), (109, 50), (30, 50)]
+                .map(|(d, r)| rounds(d, r)),
+            [3, 3, 2, 1, 1, 0, 0]
+        );
+        // A picture that takes longer to leave than to the next one shows its gap later.
+        assert_eq!(RepairPolicy { spread: ms(120), ..exact(300, 50, 0.1) }.rounds(ms(300)), 2);
+        assert_eq!(RepairPolicy { retransmits: false, ..exact(300, 50, 0.1) }.rounds(ms(300)), 0);
+        assert_eq!(RepairPolicy { rtt: None, ..exact(300, 50, 0.1) }.rounds(ms(300)), 0);
+        // Each round what was lost in the one before, and the copies of the last: ln(0.0001/12)/ln 0.1 = 5.08.
+        let policy = exact(300, 50, 0.1);
+        for (rounds, cost) in [(1, 0.4), (2, 0.1 + 0.04), (3, 0.1 + 0.01 + 0.003)] {
+            assert!((policy.retransmission_alone(rounds) - cost).abs() < 1e-12, "{rounds}");
+        }
+    }
+
+    /// A request that the receiver can make again is served once, the last with copies; at 50 ms it needs 70 ms and 10 more.
+    #[test]
+    fn the_last_round_has_the_copies() {
+        let policy = exact(300, 50, 0.1);
+        let serve = |millis, is_last| policy.serve(at(millis), Request { since: at(0), sent: 1, is_last });
+        let service = |copies| Some(Service { copies, spacing: 2 });
+        assert_eq!([219, 220, 300].map(|millis| serve(millis, false)), [service(1), service(4), service(4)]);
+        assert_eq!(serve(0, true), service(4), "it will not be served again");
+        assert_eq!(serve(301, false), None);
+        // Copies are so far apart that no burst takes two: twice three packets.
+        let mut policy = policy;
+        (policy.loss.losses, policy.loss.runs) = (30.0, 10.0);
+        let served = policy.serve(at(0), Request { since: at(0), sent: 1, is_last: false });
+        assert_eq!(served, Some(Service { copies: 1, spacing: 6 }));
+    }
+
+    /// A repair of a picture that is older than the deadline is of no use; without a plan all are.
+    #[test]
+    fn what_comes_too_late_is_of_no_use() {
+        let mut policy = exact(150, 50, 0.0);
+        assert_eq!([at(1000), at(100)].map(|now| policy.useful_since(now)), [at(850), at(0)]);
+        policy.set_deadline(ms(400));
+        assert_eq!(policy.useful_since(at(1000)), at(600));
+        assert_eq!(RepairPolicy::new(None, true).useful_since(at(1000)), at(0));
+    }
+
+    #[test]
+    fn a_path_is_pressed_where_few_rounds_fit_or_bursts_are_long() {
+        assert!(!exact(300, 50, 0.1).is_pressed(), "three rounds");
+        assert!(exact(180, 50, 0.1).is_pressed(), "two");
+        assert!(!exact(180, 50, 0.0).is_pressed(), "nothing is lost");
+        let mut bursts = exact(300, 50, 0.1);
+        for (losses, is_pressed) in [(15.0, false), (16.0, true)] {
+            (bursts.loss.losses, bursts.loss.runs) = (losses, 10.0);
+            assert_eq!(bursts.is_pressed(), is_pressed);
+        }
+        assert!(!RepairPolicy { adaptive: None, ..bursts }.is_pressed());
+    }
+
+    /// A coin of one half from one of a quarter: ln 2/2 + ln(2/3)/2. And at the ends ln(1/0.75) and ln 4.
+    #[test]
+    fn divergence_of_coins() {
+        for (a, expected) in [(0.5, 0.143_841), (0.0, 0.287_682), (1.0, 1.386_294), (0.25, 0.0)] {
+            assert!((divergence(a, 0.25) - expected).abs() < 1e-6, "{a}");
+        }
+    }
+
+    /// The first packet counts as one of 32, the next as one of 33 and so on up to 256; one that comes late was no loss.
+    #[test]
+    fn the_loss_ratio_begins_with_caution() {
+        let mut estimate = LossEstimate::default();
+        let mut report = |fate, id| {
+            let packet = SentPacket { id: PacketId(id), ..SentPacket::new(0, DataSize::from_bytes(1200)) };
+            estimate.on_report(&PacketReport { packet, sent: at(0), fate });
+            (estimate.ratio, estimate.losses, estimate.runs)
+        };
+        let received = Fate::Received { at: None, ecn: Ecn::NotEct };
+        assert_eq!(report(Fate::Lost, 1), (1.0 / 32.0, 1.0, 1.0));
+        let (ratio, ..) = report(received, 2);
+        assert!((ratio - 1.0 / 33.0).abs() < 1e-12);
+        let (ratio, ..) = report(Fate::Late { at: None }, 1);
+        assert!((ratio - (1.0 / 33.0 - 1.0 / 34.0)).abs() < 1e-12);
+        let (ratio, ..) = report(Fate::Late { at: None }, 1);
+        assert_eq!(ratio, 0.0, "never below none");
+        for _ in 0..300 {
+            report(received, 5);
+        }
+        let (ratio, losses, runs) = report(Fate::Lost, 6);
+        assert_eq!((ratio, losses, runs), (1.0 / 256.0, 63.0 / 64.0 + 1.0, 63.0 / 64.0 + 1.0));
+        // The packet behind it belongs to the same burst.
+        let (_, losses, runs) = report(Fate::Lost, 7);
+        assert_eq!((losses, runs), ((127.0 / 64.0) * (63.0 / 64.0) + 1.0, (127.0 / 64.0) * (63.0 / 64.0)));
+        assert!((estimate.burst() - losses / runs).abs() < 1e-12);
+    }
+
+    /// Bursts of four at 10 % of loss: leave 1/4, enter 1/36, so that ρ is 0.722 and the losses vary 6.2 times as much.
+    #[test]
+    fn bursts_vary_more() {
+        let dispersion =
+            |losses, runs, loss| LossEstimate { losses, runs, ..LossEstimate::default() }.dispersion(loss);
+        assert!((dispersion(40.0, 10.0, 0.1) - 6.2).abs() < 1e-9);
+        assert_eq!(dispersion(10.0, 10.0, 0.1), 1.0, "no bursts");
+        assert_eq!(dispersion(0.9, 0.5, 0.1), 1.0, "none known");
+        assert!((dispersion(1000.0, 10.0, 0.01) - 19.0).abs() < 1e-9, "so much at most");
+    }
+
+    /// Repair packets cover the pictures that may still be of use: (150 - 40)/40 of 12 packets, one picture at least.
+    #[test]
+    fn repair_packets_cover_what_may_be_of_use() {
+        let window = |deadline, interval, picture| {
+            RepairPolicy { interval: ms(interval), picture, ..exact(deadline, 50, 0.1) }.window(ms(deadline))
+        };
+        assert_eq!(window(150, 40, 12.0), 33.0);
+        assert_eq!(window(50, 40, 12.0), 12.0);
+        assert_eq!(window(150, 0, 1.0), 150.0_f64.min(crate::fec::WINDOW as f64), "a millisecond at least");
+        assert_eq!(window(150, 40, 1e6), crate::fec::WINDOW as f64);
+    }
+
+    /// The division is computed each 50 ms, and after a change to retransmission repair packets go on for a deadline.
+    #[test]
+    fn repair_packets_go_on_for_the_pictures_that_were_not_served() {
+        let mut policy = exact(150, 200, 0.1);
+        policy.on_path(at(1000), Some(ms(200)), Probability::ZERO);
+        assert_eq!(policy.mode, Mode::Fec);
+        let fec = policy.fec;
+        // No loss any more: it changes with the next computation.
+        policy.loss.ratio = 0.0;
+        policy.on_path(at(1049), Some(ms(200)), Probability::ZERO);
+        assert_eq!((policy.mode, policy.fec), (Mode::Fec, fec));
+        policy.on_path(at(1050), Some(ms(200)), Probability::ZERO);
+        assert_eq!((policy.mode, policy.fec, policy.fec_until), (Mode::Retransmission, fec, Some(at(1200))));
+        policy.on_path(at(1199), Some(ms(200)), Probability::ZERO);
+        assert_eq!(policy.fec, fec);
+        policy.on_path(at(1249), Some(ms(200)), Probability::ZERO);
+        assert_eq!((policy.fec, policy.fec_until), (0.0, None));
+        // Where the configuration has no repair packets none are planned.
+        let mut none = exact(150, 200, 0.1);
+        none.adaptive.as_mut().expect("a plan").fec = false;
+        none.on_path(at(1000), Some(ms(200)), Probability::ZERO);
+        assert_eq!((none.mode, none.fec), (Mode::Retransmission, 0.0));
+        assert_eq!(none.on_picture(SentPicture { took: ms(140), ..PICTURE }), 0);
+    }
+
+    /// Three rounds fit, but a picture took so long that its last packets cannot be requested: 300 - 231 - 10 ms are less than 60.
+    #[test]
+    fn a_slow_picture_gets_repair_packets_of_its_own() {
+        let mut policy = exact(300, 50, 0.1);
+        policy.on_path(at(1000), Some(ms(50)), Probability::ZERO);
+        assert_eq!((policy.mode, policy.fec), (Mode::Retransmission, 0.0));
+        assert_eq!(policy.on_picture(SentPicture { took: ms(230), ..PICTURE }), 0);
+        assert!(policy.is_too_slow(ms(231)) && !policy.is_too_slow(ms(230)));
+        assert!(policy.on_picture(SentPicture { took: ms(231), ..PICTURE }) > 0);
+        assert!(
+            !RepairPolicy { loss: LossEstimate::default(), ..policy }.is_too_slow(ms(299)),
+            "nothing is lost"
+        );
+        assert!(RepairPolicy { rtt: None, ..exact(300, 50, 0.1) }.is_too_slow(ms(0)), "no round is known");
+    }
 }

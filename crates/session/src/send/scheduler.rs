@@ -427,3 +427,347 @@ impl Scheduler {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::queue::Arriving;
+    use super::super::repair::Service;
+    use super::*;
+    use crate::config::{Format, Limits, PlainReceiver};
+    use crate::frame::FrameKind;
+    use crate::message::RtpPacket;
+    use crate::payload::Payload;
+    use seaway_control::{Feedback, Probe, Target};
+    use std::time::Duration;
+
+    const PACKET: DataSize = DataSize::from_bytes(1200);
+
+    /// Allows each subflow the same, and wants one probe.
+    #[derive(Debug, Clone)]
+    struct Fixed {
+        subflows: u8,
+        allowance: Allowance,
+        probe: Option<Probe>,
+    }
+
+    impl RateController for Fixed {
+        fn on_feedback(&mut self, _: Timestamp, _: &Feedback<'_>) {}
+
+        fn poll_probe(&mut self, _: Timestamp) -> Option<Probe> {
+            self.probe.take()
+        }
+
+        fn subflows(&self) -> u8 {
+            self.subflows
+        }
+
+        fn allowance(&self, _: Subflow) -> Allowance {
+            self.allowance
+        }
+
+        fn target(&self) -> Target {
+            Target::new(self.allowance.rate * u64::from(self.subflows))
+        }
+    }
+
+    /// A packet of 1200 octets takes 9.6 ms at 1 Mbit/s.
+    fn fixed(subflows: u8) -> Fixed {
+        Fixed { subflows, allowance: Allowance::paced(Bitrate::from_mbps(1)), probe: None }
+    }
+
+    fn us(micros: u64) -> Timestamp {
+        Timestamp::from_nanos(micros * 1000)
+    }
+
+    fn config() -> SenderConfig {
+        let rate = Bitrate::from_mbps(8);
+        let limits = Limits { min: rate, start: rate, max: rate };
+        SenderConfig::new(1, "fixed".parse().unwrap(), limits, Format::Opaque)
+    }
+
+    fn plain(unreported: Option<StreamId>) -> PlainReceiver {
+        PlainReceiver { cname: "a".into(), wall_clock: Duration::ZERO, unreported }
+    }
+
+    /// A scheduler in which a frame of so many packets waits.
+    fn scheduler(config: &SenderConfig, packets: usize) -> Scheduler {
+        let mut scheduler = Scheduler::new(config);
+        push(&mut scheduler, packets);
+        scheduler
+    }
+
+    fn push(scheduler: &mut Scheduler, packets: usize) {
+        let frame = Arriving { stream: StreamId(0), kind: FrameKind::Key, timestamp: 0 };
+        let payload = || (Payload::zeros(1000), PACKET);
+        scheduler.queue.push(us(1000), frame, (0..packets).map(|_| payload()));
+    }
+
+    /// A media packet left that is kept to be sent again, and it is requested.
+    fn request(scheduler: &mut Scheduler, copies: u8, spacing: u64) {
+        scheduler.retransmissions.on_sent(us(0), Some(&RtpPacket::default()));
+        scheduler.retransmissions.queue(Subflow(0), PacketId(0), Service { copies, spacing });
+    }
+
+    /// The next packet is said to have left when it was due.
+    fn send(scheduler: &mut Scheduler, controller: &Fixed) -> (Timestamp, Subflow) {
+        let next = scheduler.next(controller).expect("a packet");
+        let left = next.due.max(us(1000));
+        scheduler.on_sent(left, &next, PACKET);
+        if matches!(next.class, Class::Media) {
+            scheduler.queue.pop(next.subflow);
+        }
+        (left, next.subflow)
+    }
+
+    fn class(scheduler: &Scheduler, controller: &Fixed) -> &'static str {
+        match scheduler.next(controller).map(|next| next.class) {
+            Some(Class::Retransmission(_)) => "retransmission",
+            Some(Class::Fec(_)) => "fec",
+            Some(Class::Media) => "media",
+            Some(Class::Waiting(_)) => "waiting",
+            Some(Class::LaneProbe) => "lane probe",
+            Some(Class::Filler) => "filler",
+            Some(Class::Padding) => "padding",
+            None => "none",
+        }
+    }
+
+    /// All subflows together stay below the bound, whatever the controller allows: of 200 kbit/s each of two has 100, a packet each 96 ms.
+    #[test]
+    fn the_bound_is_shared_by_the_subflows() {
+        let mut scheduler = scheduler(&config(), 6);
+        scheduler.most = Some(Bitrate::from_kbps(200));
+        let controller = fixed(2);
+        let left: Vec<_> = (0..6).map(|_| send(&mut scheduler, &controller)).collect();
+        let expected = [1000, 1000, 97_000, 97_000, 193_000, 193_000].map(us);
+        assert_eq!(left.iter().map(|(left, _)| *left).collect::<Vec<_>>(), expected);
+        assert_eq!(left.iter().filter(|(_, subflow)| subflow.0 == 0).count(), 3);
+        // Above what the controller allows it changes nothing.
+        let mut scheduler = self::scheduler(&config(), 2);
+        scheduler.most = Some(Bitrate::from_mbps(5));
+        let controller = fixed(1);
+        assert_eq!([0; 2].map(|_| send(&mut scheduler, &controller).0), [us(1000), us(10_600)]);
+        // A bound of none lets nothing leave.
+        push(&mut scheduler, 1);
+        scheduler.most = Some(Bitrate::ZERO);
+        assert!(scheduler.next(&controller).is_none());
+    }
+
+    /// So do lanes: two at 50 kbit/s each, 192 ms a packet.
+    #[test]
+    fn the_bound_is_shared_by_the_lanes() {
+        let config = SenderConfig { lanes: 2, ..config() };
+        let mut scheduler = scheduler(&config, 8);
+        scheduler.most = Some(Bitrate::from_kbps(100));
+        let controller = fixed(2);
+        let mut left = Vec::new();
+        for _ in 0..8 {
+            let next = scheduler.next(&controller).expect("a packet");
+            let now = next.due.max(us(1000));
+            let Class::Waiting(place) = next.class else { continue };
+            scheduler.queue.take(place, next.subflow);
+            scheduler.on_sent(now, &next, PACKET);
+            left.push(now);
+        }
+        assert_eq!(left.len(), 8);
+        for (index, at) in left.iter().enumerate() {
+            let span = *at - left[0];
+            let sent = PACKET * index as u64;
+            assert!(sent <= Bitrate::from_kbps(100).size_in(span) + PACKET, "{index} packets by {at}");
+        }
+    }
+
+    /// What does not fit the window waits, and what fits exactly leaves.
+    #[test]
+    fn a_window_holds_back_what_does_not_fit() {
+        let scheduler = scheduler(&config(), 1);
+        let mut controller = fixed(1);
+        for (window, leaves) in [(1199, false), (1200, true), (5000, true), (0, false)] {
+            controller.allowance.window = Some(DataSize::from_bytes(window));
+            assert_eq!(scheduler.next(&controller).is_some(), leaves, "{window}");
+        }
+    }
+
+    /// What is sent again leaves first, then repair packets, media, later copies, and at last what fills.
+    #[test]
+    fn classes_leave_in_order() {
+        let config = SenderConfig { endless: true, ..config() };
+        let mut scheduler = scheduler(&config, 1);
+        let controller = fixed(1);
+        request(&mut scheduler, 2, 100);
+        scheduler.add_repairs(StreamId(0), 1);
+        assert_eq!(class(&scheduler, &controller), "retransmission");
+        assert!(scheduler.retransmissions.take(us(0), us(0), PacketId(0)).is_some());
+        assert_eq!(class(&scheduler, &controller), "fec");
+        // A packet and three that are as large: a copy, a repair packet and the filler.
+        assert_eq!(scheduler.backlog(), PACKET * 4);
+        assert!(scheduler.take_repair(StreamId(0)) && !scheduler.take_repair(StreamId(0)));
+        assert_eq!(class(&scheduler, &controller), "media");
+        scheduler.queue.pop(Subflow(0));
+        assert_eq!(class(&scheduler, &controller), "retransmission");
+        assert!(scheduler.retransmissions.take(us(0), us(0), PacketId(0)).is_some());
+        assert_eq!((class(&scheduler, &controller), scheduler.backlog()), ("filler", PACKET));
+        scheduler.paused = true;
+        assert_eq!(class(&scheduler, &controller), "none", "the source is silent on purpose");
+    }
+
+    /// 128 repair packets of a stream wait at most, however many were wanted, and each is taken once.
+    #[test]
+    fn repair_packets_that_wait_are_bounded() {
+        let config = SenderConfig { streams: vec![config().streams[0]; 2], ..config() };
+        let mut scheduler = Scheduler::new(&config);
+        for wanted in [100, 100, u64::MAX] {
+            scheduler.add_repairs(StreamId(1), wanted);
+        }
+        scheduler.add_repairs(StreamId(0), 2);
+        assert_eq!(scheduler.backlog(), PACKET * 130);
+        let next = |scheduler: &Scheduler| match scheduler.next(&fixed(1)).map(|next| next.class) {
+            Some(Class::Fec(stream)) => Some(stream.0),
+            _ => None,
+        };
+        assert_eq!(next(&scheduler), Some(0));
+        assert_eq!((0..200).filter(|_| scheduler.take_repair(StreamId(0))).count(), 2);
+        assert_eq!(next(&scheduler), Some(1));
+        assert_eq!((0..200).filter(|_| scheduler.take_repair(StreamId(1))).count(), 128);
+        assert_eq!((next(&scheduler), scheduler.backlog()), (None, DataSize::ZERO));
+    }
+
+    /// A probe of 3 packets and 3000 octets at 12 Mbit/s: a packet each 0.8 ms, padding where nothing waits.
+    fn probing() -> (Scheduler, Fixed) {
+        let mut controller = fixed(1);
+        controller.probe = Some(Probe {
+            id: ProbeId(7),
+            subflow: Subflow(0),
+            rate: Bitrate::from_mbps(12),
+            size: DataSize::from_bytes(3000),
+            packets: 3,
+        });
+        (scheduler(&config(), 1), controller)
+    }
+
+    /// It ends with its last packet, and the media behind it waits a usual pause: 9.6 ms.
+    #[test]
+    fn a_probe_takes_its_packets_and_no_more() {
+        let (mut scheduler, mut controller) = probing();
+        assert!(scheduler.begin_probe(us(1000), &mut controller));
+        assert_eq!(scheduler.probe(), Some(ProbeId(7)));
+        assert!(!scheduler.begin_probe(us(1000), &mut controller), "it is being sent");
+        let mut classes = Vec::new();
+        for expected in [1000, 1800, 2600] {
+            classes.push(class(&scheduler, &controller));
+            assert_eq!(send(&mut scheduler, &controller).0, us(expected));
+        }
+        assert_eq!(classes, ["media", "padding", "padding"]);
+        assert_eq!((scheduler.probe(), class(&scheduler, &controller)), (None, "none"));
+        push(&mut scheduler, 1);
+        assert_eq!(send(&mut scheduler, &controller).0, us(2600 + 9600));
+        // One of more octets than its packets have takes more of them.
+        let (mut scheduler, mut controller) = probing();
+        controller.probe.as_mut().expect("a probe").size = DataSize::from_bytes(4801);
+        scheduler.begin_probe(us(1000), &mut controller);
+        let sent = (0..20)
+            .take_while(|_| scheduler.probe().is_some() && send(&mut scheduler, &controller).0 > us(0));
+        assert_eq!(sent.count(), 5);
+    }
+
+    /// Neither while the source is silent, nor below a bound of all that leaves, nor to a receiver that takes no padding.
+    #[test]
+    fn some_probes_are_not_sent() {
+        let (mut scheduler, mut controller) = probing();
+        scheduler.paused = true;
+        assert!(!scheduler.begin_probe(us(1000), &mut controller));
+        (scheduler.paused, scheduler.most) = (false, Some(Bitrate::from_mbps(100)));
+        assert!(!scheduler.begin_probe(us(1000), &mut controller));
+        scheduler.most = None;
+        assert!(scheduler.begin_probe(us(1000), &mut controller), "it waited");
+        scheduler.end_probe();
+        assert_eq!(scheduler.probe(), None);
+        for (repair, takes) in [(None, false), (config().repair, true)] {
+            let (_, mut controller) = probing();
+            let config = SenderConfig { plain: Some(plain(None)), repair, ..config() };
+            assert_eq!(Scheduler::new(&config).begin_probe(us(1000), &mut controller), takes);
+        }
+    }
+
+    /// Where packets are due within the send burst interval they leave together, and the driver comes in the middle of two.
+    #[test]
+    fn packets_that_are_due_soon_leave_together() {
+        let config = SenderConfig { send_burst_interval: TimeDelta::from_micros(4800), ..config() };
+        let mut scheduler = scheduler(&config, 3);
+        let controller = fixed(1);
+        // A pause of 9.6 ms is two intervals.
+        let wakes = |scheduler: &Scheduler, controller: &Fixed| {
+            let next = scheduler.next(controller).expect("a packet");
+            (next.due, next.wake - next.due)
+        };
+        send(&mut scheduler, &controller);
+        assert_eq!(wakes(&scheduler, &controller), (us(10_600), TimeDelta::from_micros(4800)));
+        let next = scheduler.next(&controller).expect("a packet");
+        assert_eq!(scheduler.release(us(5800), &next), us(5800), "4.8 ms early");
+        assert_eq!(scheduler.release(us(5799), &next), us(10_600));
+        // A longer pause: no packet could leave with another.
+        let mut gap = controller.clone();
+        gap.allowance.gap = TimeDelta::from_micros(1);
+        assert_eq!(wakes(&scheduler, &gap).1, TimeDelta::ZERO);
+        // The last packet waits for none.
+        send(&mut scheduler, &controller);
+        assert_eq!(wakes(&scheduler, &controller), (us(20_200), TimeDelta::ZERO));
+    }
+
+    /// A driver that is late by two send burst intervals, 9.6 ms, loses nothing; of a longer time it makes up for so much.
+    #[test]
+    fn two_intervals_are_made_up_for() {
+        let config = SenderConfig { send_burst_interval: TimeDelta::from_micros(4800), ..config() };
+        let controller = fixed(1);
+        for (late, expected) in [(9600, 20_200), (20_000, 30_600)] {
+            let mut scheduler = scheduler(&config, 3);
+            send(&mut scheduler, &controller);
+            let next = scheduler.next(&controller).expect("a packet");
+            assert_eq!(next.due, us(10_600));
+            scheduler.on_sent(next.due + TimeDelta::from_micros(late), &next, PACKET);
+            assert_eq!(scheduler.next(&controller).map(|next| next.due), Some(us(expected)));
+        }
+    }
+
+    /// What no feedback covers leaves as soon as it is there, as no controller limits it.
+    #[test]
+    fn what_no_feedback_covers_does_not_wait() {
+        let config = SenderConfig { plain: Some(plain(Some(StreamId(0)))), ..config() };
+        let scheduler = scheduler(&config, 1);
+        let mut controller = fixed(1);
+        controller.allowance.rate = Bitrate::ZERO;
+        let next = scheduler.next(&controller).expect("a packet");
+        assert_eq!((next.due, next.wake, class(&scheduler, &controller)), (us(1000), us(1000), "media"));
+        let config = SenderConfig { plain: Some(plain(Some(StreamId(1)))), ..config };
+        assert!(self::scheduler(&config, 1).next(&controller).is_none(), "of another stream");
+    }
+
+    /// A packet that probes a lane takes nothing of the pacer's.
+    #[test]
+    fn a_lane_probe_leaves_the_pacer_alone() {
+        let mut scheduler = scheduler(&config(), 1);
+        let controller = fixed(1);
+        send(&mut scheduler, &controller);
+        push(&mut scheduler, 1);
+        let next = scheduler.next(&controller).expect("a packet");
+        scheduler.on_sent(us(5000), &Transmission { class: Class::LaneProbe, ..next }, PACKET);
+        assert_eq!(scheduler.next(&controller).map(|next| next.due), Some(us(10_600)));
+    }
+
+    /// A lane's window bounds what is assigned to it; the rest goes to the other one, and its backlog is its own.
+    #[test]
+    fn lanes_take_what_their_windows_hold() {
+        let config = SenderConfig { lanes: 2, ..config() };
+        let scheduler = scheduler(&config, 10);
+        let mut controller = fixed(2);
+        let backlogs =
+            |controller: &Fixed| [0, 1, 2].map(|lane| scheduler.backlog_of(controller, Subflow(lane)));
+        assert_eq!(backlogs(&controller), [PACKET * 5, PACKET * 5, DataSize::ZERO]);
+        controller.allowance.window = Some(PACKET * 3);
+        assert_eq!(backlogs(&controller), [PACKET * 3, PACKET * 3, DataSize::ZERO]);
+        controller.allowance.window = Some(PACKET - DataSize::from_bytes(1));
+        assert_eq!(class(&scheduler, &controller), "none");
+        controller.allowance = Allowance::paced(Bitrate::ZERO);
+        assert_eq!(class(&scheduler, &controller), "none");
+    }
+}
