@@ -470,4 +470,213 @@ mod tests {
         assert!(lanes.is_usable(Subflow(0)) && lanes.is_usable(Subflow(1)));
         assert_ne!(lanes.for_report(), lanes.for_report(), "each in turn");
     }
+
+    fn lane(subflow: u8, lanes: &Lanes) -> &Lane {
+        &lanes.lanes[usize::from(subflow)]
+    }
+
+    /// Reports of several packets with these fates, which left at 1000 ms.
+    fn report_fates(lanes: &mut Lanes, millis: u64, fates: &[Fate]) -> bool {
+        let packet = SentPacket::new(0, PACKET);
+        let packets: Vec<_> =
+            fates.iter().map(|fate| PacketReport { packet, sent: at(1000), fate: *fate }).collect();
+        let feedback = Feedback {
+            subflow: Subflow(0),
+            rtt: None,
+            packets: &packets,
+            requested: &[],
+            peer: PeerReport::default(),
+        };
+        lanes.on_feedback(at(millis), &feedback)
+    }
+
+    /// Round-trip times of 40 and 80 ms: 45 ms, and a quarter of the difference. Between reports 100 ms are taken at first, and 200
+    /// at most of a longer silence. 200 ms after a packet left it is expected to be reported at 245 + 101.6 ms, and may be late by
+    /// four deviations and an interval.
+    #[test]
+    fn a_lane_is_suspected_by_its_own_measure() {
+        let mut lanes = Lanes::new(1);
+        assert!(!report(&mut lanes, 200, 0, 40));
+        assert_eq!(
+            (lane(0, &lanes).rtt, lane(0, &lanes).deviation),
+            (Some(TimeDelta::from_millis(40)), TimeDelta::ZERO)
+        );
+        assert_eq!(lane(0, &lanes).interval, TimeDelta::from_micros(87_500));
+        report(&mut lanes, 700, 0, 80);
+        assert_eq!(
+            (lane(0, &lanes).rtt, lane(0, &lanes).deviation),
+            (Some(TimeDelta::from_millis(45)), TimeDelta::from_millis(10))
+        );
+        let interval = TimeDelta::from_nanos((87_500_000 * 7 + 200_000_000) / 8);
+        assert_eq!(lane(0, &lanes).interval, interval);
+        let slack = TimeDelta::from_millis(40) + interval;
+        assert_eq!(lanes.poll_timeout(|_| Some(at(700))), Some(at(745) + interval + slack));
+        // It may not be suspected before a report could come after the last one.
+        assert_eq!(lanes.poll_timeout(|_| Some(at(500))), Some(at(700) + interval + slack));
+        assert_eq!(lanes.poll_timeout(|_| None), None, "nothing is outstanding");
+        // With reports each millisecond the slack is 40 ms at least.
+        for millis in 701..900 {
+            report(&mut lanes, millis, 0, 45);
+        }
+        let settled = lane(0, &lanes);
+        assert!(
+            settled.interval < TimeDelta::from_millis(2) && settled.deviation < TimeDelta::from_millis(2),
+            "{settled:?}"
+        );
+        let expected = at(1000) + settled.rtt.expect("a round-trip time") + settled.interval + LEAST_SLACK;
+        assert_eq!(lanes.poll_timeout(|_| Some(at(1000))), Some(expected));
+    }
+
+    /// Without a report a lane is suspected after half a second, and down a second later.
+    #[test]
+    fn a_lane_without_reports_is_suspected_and_then_down() {
+        let mut lanes = Lanes::new(1);
+        assert_eq!(lanes.poll_timeout(|_| Some(at(100))), Some(at(600)));
+        assert_eq!(lanes.poll_change(at(599), |_| Some(at(100))), None);
+        assert_eq!(lanes.poll_change(at(600), |_| Some(at(100))), Some((Subflow(0), LaneState::Suspect)));
+        assert_eq!(lanes.silent().collect::<Vec<_>>(), [Subflow(0)]);
+        assert_eq!(lanes.poll_timeout(|_| Some(at(100))), Some(at(1600)));
+        assert_eq!(lanes.poll_change(at(1599), |_| Some(at(100))), None);
+        assert_eq!(lanes.poll_change(at(1600), |_| Some(at(100))), Some((Subflow(0), LaneState::Down)));
+        assert_eq!(lanes.poll_timeout(|_| Some(at(100))), None, "it stays down");
+        assert_eq!(lanes.poll_change(at(9000), |_| Some(at(100))), None);
+        assert!(report(&mut lanes, 9000, 0, 120), "until a report comes");
+        assert_eq!(lanes.silent().count(), 0);
+        // What was known of its path holds no more.
+        assert_eq!(lane(0, &lanes).rtt, Some(TimeDelta::from_millis(120)));
+        let names = [LaneState::New, LaneState::Up, LaneState::Suspect, LaneState::Down].map(LaneState::name);
+        assert_eq!(names, ["new", "up", "suspect", "down"]);
+    }
+
+    /// Losses alone say nothing of whether a lane works. Late packets arrived, and the mean time of transit follows by a sixteenth.
+    #[test]
+    fn what_is_reported_of_a_lane_is_counted() {
+        let mut lanes = Lanes::new(2);
+        assert!(!report_fates(&mut lanes, 1100, &[Fate::Lost, Fate::Lost]));
+        assert_eq!((lane(0, &lanes).state, lane(0, &lanes).lost), (LaneState::New, 2));
+        let arrived = |millis: u64| Some(RemoteTimestamp::from_nanos(millis * 1_000_000));
+        let received = Fate::Received { at: arrived(1050), ecn: Ecn::NotEct };
+        let untimed = Fate::Received { at: None, ecn: Ecn::NotEct };
+        report_fates(&mut lanes, 1100, &[received, Fate::Lost, Fate::Late { at: arrived(1066) }, untimed]);
+        assert_eq!(lane(0, &lanes).transit, Some(51e6));
+        lanes.on_sent(at(1100), Subflow(0), PACKET, (RATE, false));
+        lanes.on_sent(at(1100), Subflow(0), PACKET, (RATE, false));
+        let statistics = lanes.statistics(|lane| Bitrate::from_kbps(u64::from(lane.0)));
+        assert_eq!(
+            statistics[0],
+            LaneStatistics {
+                state: LaneState::Up,
+                rate: Bitrate::ZERO,
+                rtt: None,
+                packets: 2,
+                sent: PACKET * 2,
+                received: 3,
+                lost: 3,
+            }
+        );
+        assert_eq!(
+            (statistics[1].rate, statistics[1].state, statistics[1].packets),
+            (Bitrate::from_kbps(1), LaneState::New, 0)
+        );
+        // Of a lane that does not exist nothing is counted.
+        assert!(!report(&mut lanes, 1200, 2, 40));
+        lanes.on_sent(at(1200), Subflow(2), PACKET, (RATE, false));
+        assert_eq!(Lanes::new(200).count(), MOST_LANES);
+    }
+
+    /// A packet of 1250 octets takes 10 ms at 1 Mbit/s, and 12.5 ms of a share of eight tenths, of which a lane is behind by 250 ms at most.
+    #[test]
+    fn a_lane_is_busy_with_what_left_by_it() {
+        let mut lanes = lanes();
+        let free =
+            |lanes: &Lanes, lane| lanes.offer(Subflow(lane), at(0), RATE, None).expect("it is up").free;
+        lanes.on_sent(at(1000), Subflow(0), PACKET, (RATE, false));
+        assert_eq!((free(&lanes, 0), free(&lanes, 1)), (at(1010), at(1000)));
+        lanes.on_sent(at(1000), Subflow(1), PACKET, (RATE, true));
+        assert_eq!(free(&lanes, 1), at(1012) + TimeDelta::from_micros(500));
+        // It is at most so far behind its share, and not ahead of it.
+        for _ in 0..10 {
+            lanes.on_sent(at(1000), Subflow(1), PACKET, (RATE, true));
+        }
+        assert_eq!(lane(1, &lanes).busy, at(1110));
+        assert_eq!(lane(1, &lanes).shared, at(1137) + TimeDelta::from_micros(500));
+        for _ in 0..20 {
+            lanes.on_sent(at(1000), Subflow(1), PACKET, (RATE, true));
+        }
+        assert_eq!((lane(1, &lanes).busy, lane(1, &lanes).shared), (at(1310), at(1250)));
+        lanes.on_sent(at(2000), Subflow(1), PACKET, (RATE, true));
+        assert_eq!(
+            (lane(1, &lanes).busy, lane(1, &lanes).shared),
+            (at(2010), at(2012) + TimeDelta::from_micros(500))
+        );
+        // A rate of none counts as 20 kbit/s: half a second a packet.
+        lanes.on_sent(at(2010), Subflow(1), PACKET, (Bitrate::ZERO, false));
+        assert_eq!(lane(1, &lanes).busy, at(2510));
+        let offer = lanes.offer(Subflow(0), at(3000), Bitrate::ZERO, None).expect("it is up");
+        assert_eq!(
+            (offer.free, offer.arrival(PACKET)),
+            (at(3000), Some(at(3500))),
+            "a lane with the least delay"
+        );
+    }
+
+    /// What an offer has taken leaves later and takes from the window.
+    #[test]
+    fn an_offer_holds_its_window() {
+        let lanes = lanes();
+        let mut offer = lanes.offer(Subflow(0), at(1000), RATE, Some(PACKET * 2)).expect("it is up");
+        let arrivals = std::iter::from_fn(|| {
+            let arrival = offer.arrival(PACKET)?;
+            offer.take(PACKET);
+            Some(arrival)
+        });
+        assert_eq!(arrivals.collect::<Vec<_>>(), [at(1010), at(1020)]);
+    }
+
+    /// The delay beyond that of the quickest, by the times of transit; half the round-trip time where one has none.
+    #[test]
+    fn lanes_compare_by_the_times_of_transit() {
+        let mut lanes = lanes();
+        assert_eq!([0, 1, 2].map(|lane| lanes.delay(Subflow(lane)).as_millis()), [0, 40, 0]);
+        lanes.lanes[0].transit = None;
+        assert_eq!([0, 1].map(|lane| lanes.delay(Subflow(lane)).as_millis()), [20, 60]);
+        lanes.lanes[1].rtt = None;
+        assert_eq!(lanes.delay(Subflow(1)), TimeDelta::ZERO);
+        assert_eq!(lanes.rtt(), Some(TimeDelta::from_millis(40)));
+    }
+
+    /// Media leaves by lanes that are up; where none is, by new ones; and by all where every lane is silent.
+    #[test]
+    fn media_leaves_by_the_best_lanes_there_are() {
+        let mut lanes = Lanes::new(3);
+        let usable = |lanes: &Lanes| [0, 1, 2].map(|lane| lanes.is_usable(Subflow(lane)));
+        lanes.lanes[0].state = LaneState::Suspect;
+        assert_eq!(usable(&lanes), [false, true, true]);
+        lanes.lanes[2].state = LaneState::Up;
+        assert_eq!(usable(&lanes), [false, false, true]);
+        assert!(lanes.offer(Subflow(1), at(0), RATE, None).is_none());
+        lanes.lanes.iter_mut().for_each(|lane| lane.state = LaneState::Down);
+        assert_eq!(usable(&lanes), [true; 3]);
+        // Our reports go by each in turn then.
+        assert_eq!([0; 4].map(|_| lanes.for_report().0), [1, 2, 0, 1]);
+        for (index, rtt) in [(0, Some(80)), (1, Some(40)), (2, None)] {
+            (lanes.lanes[index].state, lanes.lanes[index].rtt) =
+                (LaneState::Up, rtt.map(TimeDelta::from_millis));
+        }
+        assert_eq!(lanes.for_report(), Subflow(1), "the quickest");
+    }
+
+    /// Packets that leave at the same instant stay together, where the controller lets another leave at once.
+    #[test]
+    fn a_group_is_not_taken_apart() {
+        let mut lanes = lanes();
+        let due = |at: Timestamp| move |_| Some(at);
+        assert_eq!(lanes.in_group(due(at(1000))), None, "none left");
+        lanes.on_sent(at(1000), Subflow(1), PACKET, (RATE, false));
+        assert_eq!(lanes.in_group(due(at(1000))), Some(Subflow(1)));
+        assert_eq!(lanes.in_group(due(at(1001))), None, "it has to wait");
+        assert_eq!(lanes.in_group(|_| None), None);
+        lanes.note(at(1001));
+        assert_eq!(lanes.in_group(due(at(1000))), None, "time went on");
+    }
 }

@@ -194,3 +194,106 @@ pub(super) fn flow_config(config: &SenderConfig) -> FlowConfig {
 pub(super) fn writes_tags(config: &SenderConfig) -> Result<bool, SpecError> {
     config.registry.requirements(&config.control).map(|requirements| requirements.tags)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{AdaptiveRepair, Format, Limits};
+    use seaway_control::policy::Direct;
+    use seaway_units::Bitrate;
+
+    fn config(control: &str) -> SenderConfig {
+        let limits =
+            Limits { min: Bitrate::from_kbps(100), start: Bitrate::from_mbps(1), max: Bitrate::from_mbps(8) };
+        SenderConfig::new(1, control.parse().unwrap(), limits, Format::Opaque)
+    }
+
+    fn sender(config: SenderConfig) -> Result<Sender, SpecError> {
+        Sender::new(Timestamp::ZERO, config, Box::new(Direct::new()))
+    }
+
+    /// A packet of 1200 octets holds 28 of IPv4 and UDP, the RTP header with what its extensions take, two of the original number
+    /// where it may be sent again, and the payload. Nothing is larger.
+    #[test]
+    fn a_payload_fits_the_packet_with_all_headers() {
+        let header = |tagged, transport_wide| RtpPacket::header_len(tagged, true, transport_wide);
+        let limit = |config: SenderConfig| sender(config).unwrap().payload_limit();
+        assert_eq!(limit(config("nada")), 1200 - 28 - header(false, false) - 2);
+        assert_eq!(limit(SenderConfig { repair: None, ..config("nada") }), 1200 - 28 - header(false, false));
+        let twcc = SenderConfig { feedback: FeedbackFormat::Twcc, ..config("nada") };
+        assert_eq!(limit(twcc.clone()), 1200 - 28 - header(false, true) - 2);
+        assert_eq!(
+            limit(config("tfrc(profile=ns2)")),
+            1200 - 28 - header(true, false) - 2,
+            "it tags packets"
+        );
+        let headers = |config| sender(config).unwrap().headers().as_bytes() as usize;
+        assert_eq!(
+            (headers(config("nada")), headers(twcc)),
+            (28 + header(false, false), 28 + header(false, true))
+        );
+        // A repair packet holds a whole payload behind headers of its own.
+        let adaptive = Some(AdaptiveRepair { deadline: TimeDelta::from_millis(200), fec: true });
+        let with_fec = SenderConfig { adaptive, ..config("nada") };
+        let repair = fec::payload_limit(1172, RtpPacket::header_len(false, false, false), 1200);
+        assert_eq!(limit(with_fec), repair.min(1200 - 28 - header(false, false) - 2));
+        let adaptive = Some(AdaptiveRepair { deadline: TimeDelta::from_millis(200), fec: false });
+        assert_eq!(limit(SenderConfig { adaptive, ..config("nada") }), limit(config("nada")));
+        // An octet at least, however small packets are.
+        assert_eq!(limit(SenderConfig { packet: DataSize::from_bytes(20), ..config("nada") }), 1);
+    }
+
+    /// One to eight streams, each with a payload type and a clock; lanes need the arrivals of packets.
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let streams = |count| vec![config("nada").streams[0]; count];
+        let with = |count| SenderConfig { streams: streams(count), ..config("nada") };
+        assert_eq!([0, 1, 8, 9].map(|count| sender(with(count)).is_ok()), [false, true, true, false]);
+        let error = sender(with(9)).err().expect("too many").to_string();
+        assert!(error.contains("9") && error.contains("1 to 8 streams"), "{error}");
+        let mut silent = config("nada");
+        silent.streams[0].description.clock_rate = 0;
+        let error = sender(silent).err().expect("no clock").to_string();
+        assert!(error.contains("at 0 Hz"), "{error}");
+        let computed = |lanes| SenderConfig { feedback: FeedbackFormat::Computed, lanes, ..config("tfrc") };
+        assert_eq!([0, 1, 2].map(|lanes| sender(computed(lanes)).is_ok()), [true, true, false]);
+        let lanes = SenderConfig { lanes: 2, ..config("nada") };
+        assert_eq!(sender(lanes.clone()).unwrap().controller().subflows(), 2);
+        assert_eq!(sender(config("nada")).unwrap().controller().subflows(), 1);
+        // A controller of the caller's own does not make up for it.
+        let (own, _) = build_controller(&config("nada")).unwrap();
+        let own = Sender::with_controller(Timestamp::ZERO, with(9), own, Box::new(Direct::new()));
+        assert!(own.is_err());
+    }
+
+    /// A steered queue holds its time at what all encoders can use: 3 Mbit/s for a tenth of a second are 37 500 octets, and never more than 256 MB.
+    #[test]
+    fn a_steered_queue_is_bounded() {
+        let mut two = config("nada");
+        two.streams = vec![two.streams[0]; 2];
+        (two.streams[0].max, two.streams[1].max) = (Bitrate::from_mbps(1), Bitrate::from_mbps(2));
+        let queue = steered_queue(&two, TimeDelta::from_millis(100));
+        assert_eq!(queue, QueueLimits { delay: None, size: DataSize::from_bytes(37_500) });
+        two.limits.max = Bitrate::from_mbps(1);
+        assert_eq!(steered_queue(&two, TimeDelta::from_millis(100)).size, DataSize::from_bytes(25_000));
+        assert_eq!(
+            steered_queue(&two, TimeDelta::from_secs(10_000_000)).size,
+            DataSize::from_bytes(256_000_000)
+        );
+    }
+
+    /// The receiving half runs at the sender where the receiver only reports arrivals.
+    #[test]
+    fn who_runs_the_receiving_half() {
+        for (feedback, is_here) in [
+            (FeedbackFormat::Native, false),
+            (FeedbackFormat::Computed, false),
+            (FeedbackFormat::Ccfb, true),
+            (FeedbackFormat::Twcc, true),
+        ] {
+            let config = SenderConfig { feedback, ..config("tfrc") };
+            let (_, source) = build_controller(&config).unwrap();
+            assert_eq!(receiving_half(&config, source).is_some(), is_here, "{feedback:?}");
+        }
+    }
+}
