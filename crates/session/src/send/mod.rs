@@ -704,3 +704,6 @@ impl Sender {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
