@@ -249,11 +249,11 @@ mod tests {
         let streams = |count| vec![config("nada").streams[0]; count];
         let with = |count| SenderConfig { streams: streams(count), ..config("nada") };
         assert_eq!([0, 1, 8, 9].map(|count| sender(with(count)).is_ok()), [false, true, true, false]);
-        let error = sender(with(9)).err().expect("too many").to_string();
+        let error = sender(with(9)).expect_err("too many").to_string();
         assert!(error.contains("9") && error.contains("1 to 8 streams"), "{error}");
         let mut silent = config("nada");
         silent.streams[0].description.clock_rate = 0;
-        let error = sender(silent).err().expect("no clock").to_string();
+        let error = sender(silent).expect_err("no clock").to_string();
         assert!(error.contains("at 0 Hz"), "{error}");
         let computed = |lanes| SenderConfig { feedback: FeedbackFormat::Computed, lanes, ..config("tfrc") };
         assert_eq!([0, 1, 2].map(|lanes| sender(computed(lanes)).is_ok()), [true, true, false]);

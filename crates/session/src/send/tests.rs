@@ -316,7 +316,7 @@ fn a_report_maps_the_media_clock_and_counts() {
     assert_eq!((report.packet_count, u64::from(report.octet_count)), (2, statistics.sent.size.as_bytes()));
     // 5.25 s and 0.1 s since 1900: the time of day at our clock's origin.
     assert_eq!(report.ntp_time.bits() >> 32, 5);
-    let fraction = (report.ntp_time.bits() & 0xFFFF_FFFF) as f64 / 2f64.powi(32);
+    let fraction = (report.ntp_time.bits() & 0xFFFF_FFFF) as f64 / 4_294_967_296.0;
     assert!((fraction - 0.35).abs() < 1e-6, "{fraction}");
     assert!(parts.next().is_some(), "the name");
 }
