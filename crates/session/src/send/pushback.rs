@@ -295,4 +295,57 @@ mod tests {
             .find_map(|step| pushback.on_feedback(at(step * 100), DataSize::from_bytes(1_000), path, range));
         assert_eq!(ends.map(|change| change.cause), Some("network queue drained"));
     }
+
+    /// A report in two datagrams counts when the next message shows that it ended: with both parts, and the flight of the last.
+    #[test]
+    fn a_report_in_parts_counts_once_it_ended() {
+        let range = RateRange { min: Bitrate::from_kbps(150), max: Bitrate::from_mbps(4) };
+        let base = TimeDelta::from_millis(50);
+        let path = |flight| PathState {
+            flight: DataSize::from_bytes(flight),
+            base,
+            last: base * 10,
+            is_shared: false,
+        };
+        let part = DataSize::from_bytes(6250);
+        let mut pushback = Pushback::new(Some(TimeDelta::from_millis(150)));
+        assert_eq!(pushback.on_message(false, range), None, "no part waits");
+        pushback.on_part(at(0), DataSize::ZERO, path(60_000));
+        assert_eq!(pushback.on_message(false, range), None, "the span begins");
+        pushback.on_part(at(100), part, path(56_250));
+        assert_eq!(pushback.on_message(true, range), None, "it goes on");
+        pushback.on_part(at(100), part, path(50_000));
+        let decision = pushback.on_message(false, range).expect("a queue");
+        // 12 500 octets in 100 ms are 1 Mbit/s; encoders get nine tenths.
+        assert_eq!(
+            (decision.at, decision.cause, decision.after),
+            (at(100), "network queue", Bitrate::from_kbps(900))
+        );
+        assert_eq!(pushback.on_message(false, range), None, "once");
+    }
+
+    /// With 1 Mbit/s delivered and 50 ms of path, frames are skipped where more than 225 ms above that are in flight: 34 375 octets.
+    #[test]
+    fn frames_are_skipped_beyond_the_bound_and_a_half() {
+        let range = RateRange { min: Bitrate::from_kbps(150), max: Bitrate::from_mbps(4) };
+        let base = TimeDelta::from_millis(50);
+        let path = PathState { flight: DataSize::from_bytes(30_000), base, last: base * 6, is_shared: false };
+        let mut pushback = Pushback::new(Some(TimeDelta::from_millis(150)));
+        let flight = |octets| DataSize::from_bytes(octets);
+        assert!(!pushback.should_skip(flight(1_000_000), Some(base)), "no rate is known");
+        pushback.on_feedback(at(0), DataSize::ZERO, path, range);
+        pushback.on_feedback(at(100), flight(12_500), path, range);
+        let skips = [34_375, 34_400].map(|octets| pushback.should_skip(flight(octets), Some(base)));
+        assert_eq!(skips, [false, true]);
+        assert!(!pushback.should_skip(flight(1_000_000), None), "no round-trip time is known");
+        // Above the target the bound changes nothing.
+        let share = Share { media: Bitrate::from_kbps(300), repair: Bitrate::from_kbps(50) };
+        assert_eq!(pushback.apply(share, Bitrate::from_kbps(450)), share);
+        let half = pushback.apply(share, Bitrate::from_kbps(1800));
+        assert_eq!(
+            half,
+            Share { media: Bitrate::from_kbps(150), repair: share.repair },
+            "900 of 1800 kbit/s"
+        );
+    }
 }

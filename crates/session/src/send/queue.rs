@@ -510,6 +510,129 @@ mod tests {
         assert_eq!(queue.pop(Subflow(0)).map(|queued| queued.sequence), Some(1), "numbered on");
     }
 
+    /// At exactly half of the delay a discardable frame is admitted yet; at exactly the size none is. A refused reference needs a key frame,
+    /// a refused discardable frame does not.
+    #[test]
+    fn the_bounds_of_what_is_admitted() {
+        let mut queue = SendQueue::new(limits(Some(100)), Stripe::Packet, std::iter::once(false));
+        push(&mut queue, at(0), FrameKind::Key, 19);
+        assert!(queue.has_room());
+        assert!(push(&mut queue, at(50), FrameKind::Discardable, 1), "half of the delay");
+        assert!(!queue.has_room() && queue.waiting() == DataSize::from_bytes(20_000));
+        assert!(!push(&mut queue, at(50), FrameKind::Discardable, 1));
+        assert!(!queue.needs_key(StreamId(0)) && !queue.needs_key(StreamId(1)));
+        assert!(!push(&mut queue, at(50), FrameKind::Reference, 1));
+        assert!(queue.needs_key(StreamId(0)));
+        assert!(!push(&mut queue, at(50), FrameKind::Discardable, 1));
+        assert!(queue.needs_key(StreamId(0)), "still");
+        queue.pop(Subflow(0));
+        assert!(queue.has_room());
+        assert!(!push(&mut queue, at(50), FrameKind::Reference, 1), "it needs what was refused");
+        assert!(push(&mut queue, at(50), FrameKind::Key, 1) && !queue.needs_key(StreamId(0)));
+        // Of a stream that does not exist nothing is admitted.
+        let other = Arriving { stream: StreamId(1), kind: FrameKind::Key, timestamp: 0 };
+        assert!(!queue.admits(at(50), other));
+    }
+
+    /// The age is that of the oldest packet of all, sound or not, and a delay that is set anew holds for what waits.
+    #[test]
+    fn ages_and_a_new_delay() {
+        let mut queue = SendQueue::new(limits(None), Stripe::Packet, [false, true].into_iter());
+        assert_eq!(queue.oldest(at(70)), TimeDelta::ZERO);
+        push(&mut queue, at(10), FrameKind::Key, 1);
+        assert_eq!(queue.oldest(at(70)), TimeDelta::from_millis(60));
+        let sound = Arriving { stream: StreamId(1), kind: FrameKind::Key, timestamp: 0 };
+        queue.push(at(5), sound, std::iter::once((Payload::zeros(100), DataSize::from_bytes(100))));
+        assert_eq!(queue.oldest(at(70)), TimeDelta::from_millis(65));
+        assert_eq!(queue.drop_stale(at(9000)), Dropped::default());
+        queue.set_delay(Some(TimeDelta::from_millis(30)));
+        assert_eq!(queue.stale_at(), Some(at(35)));
+        assert_eq!(queue.drop_stale(at(39)), Dropped { frames: 0, audio: 1, need_key: 0 });
+        assert_eq!(queue.drop_stale(at(40)), Dropped { frames: 1, audio: 0, need_key: 1 });
+    }
+
+    /// Which streams need a key frame, a bit each: here the third.
+    #[test]
+    fn each_stream_needs_its_own_key_frame() {
+        let mut queue = SendQueue::new(limits(Some(100)), Stripe::Packet, [false; 3].into_iter());
+        let frame = |kind| Arriving { stream: StreamId(2), kind, timestamp: 0 };
+        let packet = || std::iter::once((Payload::zeros(100), DataSize::from_bytes(100)));
+        queue.push(at(0), frame(FrameKind::Reference), packet());
+        assert_eq!(queue.drop_stale(at(100)), Dropped { frames: 1, audio: 0, need_key: 4 });
+        assert_eq!([0, 1, 2].map(|stream| queue.needs_key(StreamId(stream))), [false, false, true]);
+        queue.push(at(200), frame(FrameKind::Discardable), packet());
+        assert_eq!(queue.drop_stale(at(300)), Dropped { frames: 1, audio: 0, need_key: 0 }, "none needs it");
+    }
+
+    /// Sound whose format changes goes, and takes nothing of the pictures.
+    #[test]
+    fn sound_can_be_dropped_alone() {
+        let mut queue = SendQueue::new(limits(None), Stripe::Packet, [false, true].into_iter());
+        push(&mut queue, at(0), FrameKind::Key, 2);
+        assert_eq!(queue.drop_audio(), 0);
+        for _ in 0..3 {
+            let sound = Arriving { stream: StreamId(1), kind: FrameKind::Key, timestamp: 0 };
+            queue.push(at(5), sound, (0..2).map(|_| (Payload::zeros(100), DataSize::from_bytes(100))));
+        }
+        assert_eq!(queue.waiting(), DataSize::from_bytes(2600));
+        assert_eq!(queue.drop_audio(), 3);
+        assert_eq!(
+            (queue.waiting(), queue.waiting_of(StreamId(1))),
+            (DataSize::from_bytes(2000), DataSize::ZERO)
+        );
+    }
+
+    /// Whole frames go to the queue where least waits, in turn where several have as little.
+    #[test]
+    fn frames_go_where_least_waits() {
+        let mut queue = SendQueue::new(limits(None), Stripe::Frame, std::iter::once(false));
+        queue.set_subflows(3);
+        for packets in [1, 2, 1, 1] {
+            push(&mut queue, at(0), FrameKind::Reference, packets);
+        }
+        let lengths = |queue: &SendQueue| queue.queues.iter().map(VecDeque::len).collect::<Vec<_>>();
+        // The first three in turn, the fourth to the first of those with one packet.
+        assert_eq!(lengths(&queue), [2, 2, 1]);
+        // The fifth would be the second's turn, and the third has least.
+        push(&mut queue, at(0), FrameKind::Reference, 2);
+        assert_eq!(lengths(&queue), [2, 2, 3]);
+        // The sixth is the third's turn, which has most: the first of the others behind it.
+        push(&mut queue, at(0), FrameKind::Reference, 1);
+        assert_eq!(lengths(&queue), [3, 2, 3]);
+        // Where packets may leave by any subflow one queue serves all.
+        let mut queue = SendQueue::new(limits(None), Stripe::Packet, std::iter::once(false));
+        queue.set_subflows(3);
+        push(&mut queue, at(0), FrameKind::Reference, 2);
+        assert_eq!(queue.queues.len(), 1);
+        assert_eq!(queue.front(Subflow(2)).map(|queued| queued.sequence), Some(0));
+    }
+
+    /// A failed lane gives back its own units and no others.
+    #[test]
+    fn a_lane_gives_back_its_own_units() {
+        let mut queue =
+            SendQueue::new(limits(None), Stripe::Frame, [false, false].into_iter()).with_lanes(true);
+        for stream in [0, 1].map(StreamId) {
+            let frame = Arriving { stream, kind: FrameKind::Key, timestamp: 0 };
+            queue.push(at(0), frame, (0..3).map(|_| (Payload::zeros(1000), DataSize::from_bytes(1000))));
+        }
+        assert!(queue.take(0, Subflow(1)).is_some());
+        let lanes = |queue: &SendQueue| queue.packets().map(|queued| queued.lane).collect::<Vec<_>>();
+        let (first, second) = (Some(Subflow(1)), Some(Subflow(2)));
+        assert_eq!(
+            lanes(&queue),
+            [first, first, None, None, None],
+            "the other stream's frame has the same number"
+        );
+        assert!(queue.take(2, Subflow(2)).is_some());
+        queue.release(Subflow(2));
+        assert_eq!(lanes(&queue), [first, first, None, None]);
+        queue.release(Subflow(1));
+        assert!(queue.take(0, Subflow(2)).is_some());
+        assert_eq!(lanes(&queue), [second, None, None]);
+        assert_eq!(queue.size_of_unit(StreamId(1), 0), DataSize::from_bytes(2000));
+    }
+
     proptest! {
         /// What is counted on the way is what stands there.
         #[test]
