@@ -514,8 +514,11 @@ mod tests {
         // It may not be suspected before a report could come after the last one.
         assert_eq!(lanes.poll_timeout(|_| Some(at(500))), Some(at(700) + interval + slack));
         assert_eq!(lanes.poll_timeout(|_| None), None, "nothing is outstanding");
+        // A third time of 45 ms: three quarters of the deviation are left.
+        report(&mut lanes, 701, 0, 45);
+        assert_eq!(lane(0, &lanes).deviation, TimeDelta::from_micros(7500));
         // With reports each millisecond the slack is 40 ms at least.
-        for millis in 701..900 {
+        for millis in 702..900 {
             report(&mut lanes, millis, 0, 45);
         }
         let settled = lane(0, &lanes);

@@ -599,12 +599,52 @@ mod tests {
         // The sixth is the third's turn, which has most: the first of the others behind it.
         push(&mut queue, at(0), FrameKind::Reference, 1);
         assert_eq!(lengths(&queue), [3, 2, 3]);
+        // In turn where nothing waits at all.
+        let mut queue = SendQueue::new(limits(None), Stripe::Frame, std::iter::once(false));
+        queue.set_subflows(3);
+        let places = [0; 5].map(|_| {
+            push(&mut queue, at(0), FrameKind::Reference, 1);
+            let place = lengths(&queue).iter().position(|length| *length > 0).expect("a packet");
+            queue.pop(Subflow(place as u8));
+            place
+        });
+        assert_eq!(places, [0, 1, 2, 0, 1]);
         // Where packets may leave by any subflow one queue serves all.
         let mut queue = SendQueue::new(limits(None), Stripe::Packet, std::iter::once(false));
         queue.set_subflows(3);
         push(&mut queue, at(0), FrameKind::Reference, 2);
         assert_eq!(queue.queues.len(), 1);
         assert_eq!(queue.front(Subflow(2)).map(|queued| queued.sequence), Some(0));
+    }
+
+    /// Lanes share one queue, however many there are, and sound is bound to none.
+    #[test]
+    fn lanes_share_a_queue() {
+        for stripe in [Stripe::Frame, Stripe::Gop] {
+            let mut queue = SendQueue::new(limits(None), stripe, [false, true].into_iter()).with_lanes(true);
+            queue.set_subflows(2);
+            for _ in 0..2 {
+                push(&mut queue, at(0), FrameKind::Key, 1);
+            }
+            let sound = Arriving { stream: StreamId(1), kind: FrameKind::Key, timestamp: 0 };
+            queue.push(at(5), sound, std::iter::once((Payload::zeros(100), DataSize::from_bytes(100))));
+            let units: Vec<_> = queue.packets().map(|queued| queued.unit.is_some()).collect();
+            assert_eq!(units, [false, true, true], "{stripe:?}");
+        }
+    }
+
+    /// Later frames of a group follow its first one to a lane, until that lane fails.
+    #[test]
+    fn a_group_stays_bound_until_its_lane_fails() {
+        let mut queue = SendQueue::new(limits(None), Stripe::Gop, std::iter::once(false)).with_lanes(true);
+        push(&mut queue, at(0), FrameKind::Key, 1);
+        assert!(queue.take(0, Subflow(1)).is_some());
+        let mut next = |failed| {
+            queue.release(Subflow(failed));
+            push(&mut queue, at(0), FrameKind::Reference, 1);
+            queue.packets().last().and_then(|queued| queued.lane)
+        };
+        assert_eq!([next(2), next(1)], [Some(Subflow(1)), None]);
     }
 
     /// A failed lane gives back its own units and no others.

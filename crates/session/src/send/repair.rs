@@ -755,4 +755,31 @@ mod tests {
         );
         assert!(RepairPolicy { rtt: None, ..exact(300, 50, 0.1) }.is_too_slow(ms(0)), "no round is known");
     }
+
+    /// At 15 % and two rounds retransmission costs 0.15 + 4 * 0.0225 = 0.24 a packet; 24 repair packets for 48 cost 0.5. That is cheaper than
+    /// a half, so it is chosen, and dearer than four tenths, so it does not take the place of repair packets that are being sent.
+    #[test]
+    fn the_cheaper_repair_is_chosen_and_kept() {
+        let mut policy = exact(200, 50, 0.15);
+        assert_eq!((policy.rounds(ms(200)), policy.fec_over(48.0)), (2, 0.5));
+        assert!((policy.retransmission_alone(2) - 0.24).abs() < 1e-12);
+        policy.choose(at(1000), ms(200));
+        assert_eq!((policy.mode, policy.fec), (Mode::Retransmission, 0.0));
+        policy.mode = Mode::Fec;
+        policy.choose(at(1000), ms(200));
+        assert_eq!((policy.mode, policy.fec), (Mode::Fec, 0.5));
+        // At 35 % 43 repair packets for 33 suffice: 76 (0.5658 ln 1.6165 + 0.4342 ln 0.6680) = 7.3 nats.
+        assert_eq!(exact(200, 50, 0.35).fec_of(33.0, 1.0), 43.0 / 33.0);
+    }
+
+    /// The size of a picture and the time in which it leaves follow by a sixteenth.
+    #[test]
+    fn means_of_pictures_follow_slowly() {
+        let mut policy = exact(300, 50, 0.0);
+        let picture = |packets, took| SentPicture { packets, interval: ms(33), took: ms(took) };
+        policy.on_picture(picture(28, 160));
+        assert_eq!((policy.picture, policy.spread, policy.interval), (13.0, ms(10), ms(33)));
+        policy.on_picture(picture(45, 42));
+        assert_eq!((policy.picture, policy.spread), (15.0, ms(12)));
+    }
 }

@@ -770,4 +770,39 @@ mod tests {
         controller.allowance = Allowance::paced(Bitrate::ZERO);
         assert_eq!(class(&scheduler, &controller), "none");
     }
+
+    /// The probe of a lane that no media leaves by any more is given up; until then it goes on.
+    #[test]
+    fn a_probe_ends_with_its_lane() {
+        let (_, mut controller) = probing();
+        controller.subflows = 2;
+        let mut scheduler = Scheduler::new(&SenderConfig { lanes: 2, ..config() });
+        assert!(scheduler.begin_probe(us(1000), &mut controller));
+        assert!(!scheduler.begin_probe(us(1000), &mut controller));
+        assert_eq!(scheduler.probe(), Some(ProbeId(7)));
+        let lanes = scheduler.lanes.as_mut().expect("lanes");
+        let change = lanes.poll_change(us(600_000), |lane| (lane == Subflow(0)).then(|| us(0)));
+        assert_eq!(change.map(|(lane, _)| lane), Some(Subflow(0)));
+        assert!(!scheduler.begin_probe(us(600_000), &mut controller));
+        assert_eq!(scheduler.probe(), None);
+    }
+
+    /// Idle lanes are probed, unless the source is silent on purpose; media leaves with the credit of two send burst intervals.
+    #[test]
+    fn idle_lanes_are_probed() {
+        let burst = TimeDelta::from_micros(4800);
+        let config = SenderConfig { lanes: 2, send_burst_interval: burst, ..config() };
+        let mut scheduler = scheduler(&config, 1);
+        let controller = fixed(2);
+        let next = scheduler.next(&controller).expect("a packet");
+        assert_eq!((next.credit, class(&scheduler, &controller)), (burst * 2, "waiting"));
+        scheduler.queue.take(0, next.subflow);
+        let lanes = scheduler.lanes.as_mut().expect("lanes");
+        lanes.on_sent(us(1000), next.subflow, PACKET, (Bitrate::from_mbps(1), false));
+        scheduler.on_sent(us(1000), &next, PACKET);
+        assert_eq!(class(&scheduler, &controller), "lane probe");
+        assert_eq!(scheduler.next(&controller).map(|next| next.due), Some(us(101_000)));
+        scheduler.paused = true;
+        assert_eq!(class(&scheduler, &controller), "none");
+    }
 }

@@ -6,8 +6,10 @@ use crate::describe::StreamDescription;
 use crate::frame::FrameData;
 use crate::message::{RtpPacket, payload_type};
 use seaway_control::policy::Direct;
+use seaway_control::{Feedback, SentPacket};
 use seaway_wire::List;
 use seaway_wire::rtcp::{self, Nack, NackEntry, Pli};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const RATE: Bitrate = Bitrate::from_mbps(1);
@@ -158,7 +160,11 @@ fn stale_frames_are_dropped_when_they_are_due() {
     sender.handle_timeout(at(650));
     let audio = sender.statistics().audio;
     assert_eq!((audio.queued, audio.dropped, sender.backlog()), (0, 1, DataSize::ZERO));
-    assert_eq!(wanted(&mut sender), [], "sound has no key frames");
+    let happened = events(&mut sender);
+    let is_other = |event: &SenderEvent| {
+        matches!(event, SenderEvent::KeyFrameWanted { .. } | SenderEvent::FramesDropped { .. })
+    };
+    assert!(!happened.iter().any(is_other), "sound has no key frames, and is no picture: {happened:?}");
 }
 
 /// What a shorter latency leaves of the queue is the time of two latencies.
@@ -262,6 +268,9 @@ fn a_driver_may_look_ahead() {
         left.push(now);
     }
     assert!(left.iter().all(|at| *at < self::at(50)) && left.len() == 6, "{left:?}");
+    // A packet that leaves at exactly `until` is not before it.
+    let next = sender.poll_timeout().expect("a packet");
+    assert!(now < next && sender.poll_transmit(now, next, &mut message).is_none());
     // The next report is due at 100 ms and comes before the packets behind it.
     while let Some(transmit) = sender.poll_transmit(now, at(1000), &mut message) {
         now = transmit.at;
@@ -313,6 +322,7 @@ fn a_report_maps_the_media_clock_and_counts() {
     let Some((_, Message::Rtcp(octets))) = left.last() else { panic!("{left:?}") };
     let mut parts = rtcp::packets(octets).map(|packet| packet.and_then(rtcp::Message::parse).unwrap());
     let Some(rtcp::Message::SenderReport(report)) = parts.next() else { panic!("no sender report") };
+    assert_eq!(report.ssrc, SESSION, "the stream's first source");
     assert_eq!(report.rtp_timestamp, 1000 + 9000, "a tenth of a second at 90 kHz");
     let statistics = sender.statistics();
     assert_eq!((report.packet_count, u64::from(report.octet_count)), (2, statistics.sent.size.as_bytes()));
@@ -598,4 +608,168 @@ fn an_endless_source_fills_its_packets() {
     assert_eq!(sender.statistics().media.packets, 10);
     sender.on_paused(at(96), true);
     assert_eq!(drive(&mut sender, 96, 500), []);
+}
+
+/// A timer that is due comes before a report that is due, for a driver that looks ahead; for another one the report leaves.
+#[test]
+fn timers_come_first_for_a_driver_that_looks_ahead() {
+    let stale = || {
+        let mut config = config();
+        config.limits.start = Bitrate::ZERO;
+        let mut sender = sender(config);
+        sender.handle_frame(at(100), &frame(100, FrameKind::Key, 3000)).unwrap();
+        drive(&mut sender, 100, 599);
+        (sender, Message::default())
+    };
+    let (mut sender, mut message) = stale();
+    assert_eq!(sender.poll_timeout(), Some(at(600)));
+    assert_eq!(sender.poll_transmit(at(600), at(1000), &mut message), None);
+    sender.handle_timeout(at(600));
+    assert!(sender.poll_transmit(at(600), at(1000), &mut message).is_some());
+    let (mut sender, mut message) = stale();
+    assert!(sender.poll_transmit(at(600), at(600), &mut message).is_some());
+    // What is stale goes before the next packet is chosen, timer or no timer.
+    assert_eq!(sender.statistics().frames.queued, 1);
+    assert_eq!(sender.poll_transmit(at(600), at(600), &mut message), None);
+    assert_eq!(sender.statistics().frames.queued, 0);
+}
+
+/// Of two streams the one whose frames were dropped needs a key frame.
+#[test]
+fn the_stream_whose_frames_were_dropped_needs_a_key_frame() {
+    for stream in [0, 1].map(StreamId) {
+        let mut config = config();
+        config.limits.start = Bitrate::ZERO;
+        config.streams = vec![config.streams[0]; 2];
+        let mut sender = sender(config);
+        sender.handle_frame(at(100), &Frame { stream, ..frame(100, FrameKind::Key, 3000) }).unwrap();
+        events(&mut sender);
+        sender.handle_timeout(at(600));
+        let cause = KeyFrameCause::Dropped;
+        let keys: Vec<_> = events(&mut sender)
+            .into_iter()
+            .filter(|event| matches!(event, SenderEvent::KeyFrameWanted { .. }))
+            .collect();
+        assert_eq!(keys, [SenderEvent::KeyFrameWanted { stream, cause }]);
+    }
+}
+
+/// 4096 events wait to be read, and those before them are counted.
+#[test]
+fn unread_events_are_counted() {
+    let change = |sender: &mut Sender, count: u64| {
+        let most = Bitrate::from_kbps(100 + count % 2);
+        sender.on_rate_bound(at(count), Some(most));
+    };
+    let (mut read, mut unread) = (sender(config()), sender(config()));
+    let mut all = 0;
+    for count in 0..3000 {
+        change(&mut read, count);
+        change(&mut unread, count);
+        all += events(&mut read).len() as u64;
+    }
+    assert!(all > 5000, "{all}");
+    assert_eq!(read.statistics().refused.overflow, 0);
+    assert_eq!(unread.statistics().refused.overflow, all - 4096);
+    assert_eq!(events(&mut unread).len(), 4096);
+}
+
+/// What a controller and a policy of the caller's own were given.
+#[derive(Debug, Clone, Default)]
+struct Given(Arc<Mutex<(Vec<LocalSignal>, Vec<Demand>, u64)>>);
+
+impl RateController for Given {
+    fn on_feedback(&mut self, _: Timestamp, _: &Feedback<'_>) {}
+
+    fn on_signal(&mut self, _: Timestamp, signal: LocalSignal) {
+        self.0.lock().unwrap().0.push(signal);
+    }
+
+    fn target(&self) -> Target {
+        Target::new(RATE)
+    }
+}
+
+impl TargetPolicy for Given {
+    fn on_target(&mut self, _: Timestamp, _: Bitrate, _: Probability) {}
+
+    fn on_demand(&mut self, _: Timestamp, _: StreamId, demand: Demand) {
+        self.0.lock().unwrap().1.push(demand);
+    }
+
+    fn handle_timeout(&mut self, _: Timestamp) {}
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        None
+    }
+
+    fn share(&self, _: StreamId) -> Share {
+        Share { media: RATE, repair: Bitrate::ZERO }
+    }
+}
+
+impl Observer for Given {
+    fn on_sent(&mut self, _: Timestamp, packet: &SentPacket) {
+        self.0.lock().unwrap().2 += packet.size.as_bytes();
+    }
+}
+
+/// A controller that ignores its limits is bounded all the same: a packet of 1200 octets each 96 ms.
+#[test]
+fn a_rate_bound_holds_for_a_controller_that_ignores_it() {
+    let given = Given::default();
+    let (controller, policy) = (Box::new(given.clone()), Box::new(given));
+    let mut sender = Sender::with_controller(at(0), config(), controller, policy).unwrap();
+    sender.on_rate_bound(at(0), Some(Bitrate::from_kbps(100)));
+    assert_eq!(sender.target().rate, Bitrate::from_kbps(100));
+    sender.handle_frame(at(0), &frame(0, FrameKind::Key, 20_000)).unwrap();
+    let left = drive(&mut sender, 0, 480);
+    assert!(octets(&left) <= 6000 + 1200 && packets(&left) >= 5, "{}", octets(&left));
+}
+
+/// The controller sees the limits within a bound, frames, what waits, pauses and another route; the policy what each stream could use.
+#[test]
+fn what_happens_at_the_sender_is_signalled() {
+    let given = Given::default();
+    let mut config = config();
+    (config.streams[0].weight, config.streams[0].min) = (3.0, Bitrate::from_kbps(80));
+    config.streams[0].max = Bitrate::from_mbps(20);
+    let (controller, policy) = (Box::new(given.clone()), Box::new(given.clone()));
+    let mut sender = Sender::with_controller(at(0), config, controller, policy).unwrap();
+    sender.observe(Box::new(given.clone()));
+    let took = || {
+        let mut given = given.0.lock().unwrap();
+        (std::mem::take(&mut given.0), std::mem::take(&mut given.1))
+    };
+    let (min, start, max) = (Bitrate::ZERO, RATE, Bitrate::from_mbps(8));
+    let (signals, demands) = took();
+    assert_eq!(signals, [LocalSignal::Limits { min, start, max }]);
+    let demand = Demand { weight: 3.0, min: Bitrate::from_kbps(80), ..Demand::new(max) };
+    assert_eq!(demands, [demand], "no more than the limits");
+    let most = Bitrate::from_kbps(500);
+    sender.on_rate_bound(at(0), Some(most));
+    assert_eq!(took().0, [LocalSignal::Limits { min, start: most, max: most }]);
+    sender.on_rate_bound(at(0), None);
+    took();
+    sender.handle_frame(at(0), &frame(0, FrameKind::Key, 2000)).unwrap();
+    let (signals, demands) = took();
+    let size = DataSize::from_bytes(2000);
+    let backlog = sender.backlog();
+    assert_eq!(
+        signals,
+        [
+            LocalSignal::Frame { stream: StreamId(0), size, target: size, interval: ms(40) },
+            LocalSignal::Backlog { waiting: backlog, oldest: TimeDelta::ZERO },
+        ]
+    );
+    assert_eq!(demands, [Demand { backlog, ..demand }]);
+    sender.on_paused(at(1), true);
+    sender.on_paused(at(2), false);
+    sender.on_route_changed(at(3));
+    assert_eq!(took().0, [LocalSignal::Paused(true), LocalSignal::Paused(false), LocalSignal::RouteChanged]);
+    let left = drive(&mut sender, 3, 90);
+    // The observer sees what left.
+    assert_eq!(given.0.lock().unwrap().2, octets(&left));
+    // When the frame has left nothing waits any more.
+    assert_eq!(took().1, [demand]);
 }
