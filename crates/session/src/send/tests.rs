@@ -676,13 +676,21 @@ fn unread_events_are_counted() {
 
 /// What a controller and a policy of the caller's own were given.
 #[derive(Debug, Clone, Default)]
-struct Given(Arc<Mutex<(Vec<LocalSignal>, Vec<Demand>, u64)>>);
+struct Given(Arc<Mutex<Inputs>>);
+
+#[derive(Debug, Default)]
+struct Inputs {
+    signals: Vec<LocalSignal>,
+    demands: Vec<Demand>,
+    /// What left, as an observer sees it.
+    octets: u64,
+}
 
 impl RateController for Given {
     fn on_feedback(&mut self, _: Timestamp, _: &Feedback<'_>) {}
 
     fn on_signal(&mut self, _: Timestamp, signal: LocalSignal) {
-        self.0.lock().unwrap().0.push(signal);
+        self.0.lock().unwrap().signals.push(signal);
     }
 
     fn target(&self) -> Target {
@@ -694,7 +702,7 @@ impl TargetPolicy for Given {
     fn on_target(&mut self, _: Timestamp, _: Bitrate, _: Probability) {}
 
     fn on_demand(&mut self, _: Timestamp, _: StreamId, demand: Demand) {
-        self.0.lock().unwrap().1.push(demand);
+        self.0.lock().unwrap().demands.push(demand);
     }
 
     fn handle_timeout(&mut self, _: Timestamp) {}
@@ -710,7 +718,7 @@ impl TargetPolicy for Given {
 
 impl Observer for Given {
     fn on_sent(&mut self, _: Timestamp, packet: &SentPacket) {
-        self.0.lock().unwrap().2 += packet.size.as_bytes();
+        self.0.lock().unwrap().octets += packet.size.as_bytes();
     }
 }
 
@@ -739,7 +747,7 @@ fn what_happens_at_the_sender_is_signalled() {
     sender.observe(Box::new(given.clone()));
     let took = || {
         let mut given = given.0.lock().unwrap();
-        (std::mem::take(&mut given.0), std::mem::take(&mut given.1))
+        (std::mem::take(&mut given.signals), std::mem::take(&mut given.demands))
     };
     let (min, start, max) = (Bitrate::ZERO, RATE, Bitrate::from_mbps(8));
     let (signals, demands) = took();
@@ -769,7 +777,7 @@ fn what_happens_at_the_sender_is_signalled() {
     assert_eq!(took().0, [LocalSignal::Paused(true), LocalSignal::Paused(false), LocalSignal::RouteChanged]);
     let left = drive(&mut sender, 3, 90);
     // The observer sees what left.
-    assert_eq!(given.0.lock().unwrap().2, octets(&left));
+    assert_eq!(given.0.lock().unwrap().octets, octets(&left));
     // When the frame has left nothing waits any more.
     assert_eq!(took().1, [demand]);
 }
