@@ -433,7 +433,7 @@ mod tests {
     use super::super::queue::Arriving;
     use super::super::repair::Service;
     use super::*;
-    use crate::config::{Format, Limits, PlainReceiver};
+    use crate::config::{Format, Limits, PlainReceiver, Stripe};
     use crate::frame::FrameKind;
     use crate::message::RtpPacket;
     use crate::payload::Payload;
@@ -804,5 +804,16 @@ mod tests {
         assert_eq!(scheduler.next(&controller).map(|next| next.due), Some(us(101_000)));
         scheduler.paused = true;
         assert_eq!(class(&scheduler, &controller), "none");
+    }
+
+    /// Frames stay whole: of four and two packets each takes a lane of its own.
+    #[test]
+    fn whole_frames_are_assigned_to_lanes() {
+        let config = SenderConfig { lanes: 2, stripe: Stripe::Frame, ..config() };
+        let mut scheduler = scheduler(&config, 4);
+        push(&mut scheduler, 2);
+        let controller = fixed(2);
+        let backlogs = [0, 1].map(|lane| scheduler.backlog_of(&controller, Subflow(lane)));
+        assert_eq!(backlogs, [PACKET * 4, PACKET * 2]);
     }
 }

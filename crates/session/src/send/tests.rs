@@ -485,6 +485,11 @@ fn requests_do_not_make_a_sender_send_more_than_its_budget() {
     }
     let statistics = sender.statistics();
     assert_eq!((statistics.requested, statistics.repair.packets, statistics.media.packets), (200, 3, 2));
+    // Nor is a packet that was sent again, by its own number.
+    for id in 2..5 {
+        let buffer = &mut sender.scheduler.retransmissions;
+        assert!(buffer.on_request(at(250), at(240), None, seaway_control::PacketId(id)).is_none());
+    }
     // What left a second ago is not sent again.
     request_packet(&mut sender, 1200, 1);
     assert_eq!(rtp(&drive(&mut sender, 1200, 1300)).len(), 0);
@@ -596,7 +601,10 @@ fn what_no_feedback_covers_is_counted_alone() {
 /// An endless source fills each packet to the octet, as padding that no receiver assembles.
 #[test]
 fn an_endless_source_fills_its_packets() {
-    let mut sender = sender(SenderConfig { endless: true, ..config() });
+    let twcc = SenderConfig { endless: true, feedback: FeedbackFormat::Twcc, ..config() };
+    let mut sender = sender(twcc.clone());
+    assert!(drive(&mut sender, 0, 95).iter().all(|(_, message)| 28 + message.wire_len() == 1200));
+    let mut sender = self::sender(SenderConfig { feedback: FeedbackFormat::Native, ..twcc });
     let left = drive(&mut sender, 0, 95);
     assert!(left.iter().all(|(_, message)| 28 + message.wire_len() == 1200));
     let left = rtp(&left);
@@ -780,4 +788,62 @@ fn what_happens_at_the_sender_is_signalled() {
     assert_eq!(given.0.lock().unwrap().octets, octets(&left));
     // When the frame has left nothing waits any more.
     assert_eq!(took().1, [demand]);
+}
+
+/// Two frames that come at once: the second waits for the first one's packet of 1042 octets, which takes 8.336 ms.
+#[test]
+fn frames_that_wait_are_timed() {
+    let mut sender = sender(config());
+    for kind in [FrameKind::Key, FrameKind::Reference] {
+        sender.handle_frame(at(0), &frame(0, kind, 1000)).unwrap();
+    }
+    let left = drive(&mut sender, 0, 50);
+    let [first, _] = rtp(&left)[..] else { panic!("{left:?}") };
+    let size = DataSize::from_bytes(28 + Message::Rtp(first.clone()).wire_len() as u64);
+    let pause = RATE.time_to_send(size).unwrap();
+    let frames = sender.statistics().frames;
+    assert_eq!((frames.begun, frames.waited, frames.sent, frames.took), (2, pause, 2, pause));
+}
+
+/// Where a controller of the caller's own may tag packets, room for a tag is kept, whether packets have one or not.
+#[test]
+fn room_for_tags_is_kept() {
+    let given = Given::default();
+    let (controller, policy) = (Box::new(given.clone()), Box::new(given));
+    let mut sender = Sender::with_controller(at(0), config(), controller, policy).unwrap();
+    let limit = sender.payload_limit();
+    assert!(limit < self::sender(config()).payload_limit());
+    sender.handle_frame(at(0), &frame(0, FrameKind::Key, 1000)).unwrap();
+    assert_eq!(packets(&drive(&mut sender, 0, 50)), 1);
+    assert_eq!(sender.payload_limit(), limit);
+}
+
+/// A lane of which no report comes is suspected half a second after its first packet left. What it holds is sent again, once; and a second
+/// later it is down.
+#[test]
+fn what_a_silent_lane_holds_is_sent_again() {
+    let mut sender = sender(SenderConfig { lanes: 2, ..config() });
+    sender.handle_frame(at(0), &frame(0, FrameKind::Key, 1000)).unwrap();
+    drive(&mut sender, 0, 490);
+    events(&mut sender);
+    let wake = sender.next_wake().expect("a timer");
+    assert_eq!((wake.at, wake.why), (at(500), WakeReason::Lane));
+    let again = |left: &[(Timestamp, Message)]| {
+        let own = payload_type::retransmission(StreamId(0));
+        rtp(left).into_iter().filter(|packet| packet.payload_type == own).count()
+    };
+    let states = |sender: &mut Sender| -> Vec<_> {
+        let state = |event| match event {
+            SenderEvent::Lane { lane, state } => Some((lane.0, state)),
+            _ => None,
+        };
+        events(sender).into_iter().filter_map(state).collect()
+    };
+    let left = drive(&mut sender, 500, 599);
+    assert_eq!(states(&mut sender), [(0, LaneState::Suspect)]);
+    assert_eq!(again(&left), 1);
+    let left = drive(&mut sender, 600, 1550);
+    assert!(states(&mut sender).contains(&(0, LaneState::Down)));
+    assert_eq!(again(&left), 0, "once");
+    assert_eq!(sender.lanes()[0].state, LaneState::Down);
 }
