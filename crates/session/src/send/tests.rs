@@ -567,7 +567,15 @@ fn packets_are_marked_by_their_frames() {
     assert!(sound.len() == 3 && sound.iter().all(|packet| !packet.marker));
     // Pictures alone count in what repair packets cover.
     assert_eq!((sender.protected[0].packets, sender.protected[1].packets), (0, 0));
-    let mut transport = config();
+    let aac = seaway_wire::aac::Config::parse([0x12, 0x10]).unwrap();
+    let mut config = with_sound();
+    config.streams[1].description = StreamDescription::aac(aac);
+    let mut sender = self::sender(config);
+    let octets = [&aac.adts_header(50).unwrap()[..], &[7; 50]].concat();
+    sender.handle_frame(at(0), &Frame { data: FrameData::Coded(octets.into()), ..self::sound(0) }).unwrap();
+    let left = drive(&mut sender, 0, 50);
+    assert!(rtp(&left).len() == 1 && rtp(&left)[0].marker);
+    let mut transport = self::config();
     transport.streams[0].description = StreamDescription::video(Format::Mp2t);
     let mut sender = self::sender(transport);
     let octets: Vec<u8> = std::iter::once(0x47).chain(std::iter::repeat_n(0xFF, 187)).collect();
@@ -846,4 +854,75 @@ fn what_a_silent_lane_holds_is_sent_again() {
     assert!(states(&mut sender).contains(&(0, LaneState::Down)));
     assert_eq!(again(&left), 0, "once");
     assert_eq!(sender.lanes()[0].state, LaneState::Down);
+}
+
+/// Repair packets follow a picture of twenty packets where no retransmission comes in time: at 10 % of loss more than a tenth of them.
+#[test]
+fn repair_packets_follow_a_picture() {
+    let adaptive = Some(AdaptiveRepair { deadline: ms(200), fec: true });
+    let mut config = SenderConfig { adaptive, ..config() };
+    config.limits.start = Bitrate::from_mbps(8);
+    let mut sender = sender(config);
+    sender.repair.on_path(at(100), Some(ms(300)), Probability::clamped(0.1));
+    let size = 20 * sender.payload_limit() as u64;
+    sender.handle_frame(at(101), &frame(101, FrameKind::Key, size)).unwrap();
+    let left = drive(&mut sender, 101, 145);
+    let repair =
+        rtp(&left).iter().filter(|packet| packet.payload_type == payload_type::fec(StreamId(0))).count();
+    assert!((3..=30).contains(&repair) && packets(&left) == 20 + repair, "{repair} of {}", packets(&left));
+}
+
+/// Where packets are lost and few rounds of repair fit, a stream's backlog may take the time to the next picture, and drains in two of them.
+#[test]
+fn a_pressed_path_has_shorter_queues() {
+    let given = Given::default();
+    let adaptive = Some(AdaptiveRepair { deadline: ms(200), fec: true });
+    let (controller, policy) = (Box::new(given.clone()), Box::new(given.clone()));
+    let config = SenderConfig { adaptive, ..config() };
+    let mut sender = Sender::with_controller(at(0), config, controller, policy).unwrap();
+    sender.repair.on_path(at(0), Some(ms(100)), Probability::clamped(0.1));
+    sender.handle_frame(at(1), &frame(1, FrameKind::Key, 1000)).unwrap();
+    let demand = *given.0.lock().unwrap().demands.last().expect("a demand");
+    assert_eq!((demand.standing, demand.drain, demand.most_drained), (ms(40), ms(80), 0.5));
+}
+
+/// Pushback needs the arrivals of packets, and one path: the flight of all lanes says nothing of the queue of one.
+#[test]
+fn pushback_needs_the_flight_of_one_path() {
+    let pushes_back = |config: SenderConfig| {
+        let (mut sender, base) = (sender(config), ms(50));
+        let flight = DataSize::from_bytes(50_000);
+        let path = pushback::PathState { flight, base, last: base * 10, is_shared: false };
+        let range = seaway_units::RateRange { min: Bitrate::ZERO, max: RATE * 4 };
+        sender.pushback.on_feedback(at(0), DataSize::ZERO, path, range);
+        sender.pushback.on_feedback(at(100), DataSize::from_bytes(12_500), path, range).is_some()
+    };
+    assert!(pushes_back(config()));
+    assert!(!pushes_back(SenderConfig { pushback: None, ..config() }));
+    assert!(!pushes_back(SenderConfig { lanes: 2, ..config() }));
+    let control = "tfrc".parse().unwrap();
+    assert!(!pushes_back(SenderConfig { control, feedback: FeedbackFormat::Computed, ..config() }));
+}
+
+/// Where encoders have use for more than the target, a lane gets eight tenths of what its controller allows; where they have not, all.
+#[test]
+fn a_lane_is_loaded_where_encoders_have_use_for_more() {
+    // Behind a packet that left at 0, after so many times of its own at the lane's rate the next one begins.
+    let times = |start: Bitrate| {
+        let mut config = SenderConfig { lanes: 2, ..config() };
+        config.limits.start = start;
+        let mut sender = sender(config);
+        sender.handle_frame(at(0), &frame(0, FrameKind::Key, 1000)).unwrap();
+        let mut message = Message::default();
+        let left = std::iter::from_fn(|| sender.poll_transmit(at(0), at(0), &mut message));
+        let transmit = left.last().expect("a packet");
+        let rate = sender.controller.target_of(transmit.subflow);
+        let lanes = sender.scheduler.lanes.as_ref().expect("lanes");
+        let offer = lanes.offer(transmit.subflow, at(0), RATE, None).expect("it is usable");
+        let begins =
+            offer.arrival(transmit.size).expect("no window") - RATE.time_to_send(transmit.size).unwrap();
+        (begins - at(0)).ratio(rate.time_to_send(transmit.size).unwrap())
+    };
+    assert_eq!(times(RATE), 1.25);
+    assert_eq!(times(config().limits.max * 2), 1.0);
 }
