@@ -805,6 +805,11 @@ mod tests {
         assert_eq!(scheduler.next(&controller).map(|next| next.due), Some(us(101_000)));
         scheduler.paused = true;
         assert_eq!(class(&scheduler, &controller), "none");
+        // Nor does an endless source fill them then.
+        let mut scheduler = Scheduler::new(&SenderConfig { endless: true, ..config });
+        assert_eq!(class(&scheduler, &controller), "filler");
+        scheduler.paused = true;
+        assert_eq!(class(&scheduler, &controller), "none");
     }
 
     /// Frames stay whole: of four and two packets each takes a lane of its own.
