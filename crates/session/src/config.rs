@@ -407,3 +407,42 @@ impl Default for RepairRequests {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Within 100 ms a frame waits for twice that at most, and never for longer than before; a picture leaves in three tenths.
+    #[test]
+    fn a_latency_bounds_the_queue_and_the_time_of_a_picture() {
+        let ms = TimeDelta::from_millis;
+        let limits = Limits { min: Bitrate::ZERO, start: Bitrate::from_mbps(1), max: Bitrate::from_mbps(1) };
+        let config = || SenderConfig::new(1, "fixed".parse().unwrap(), limits, Format::Opaque);
+        let within = |latency| {
+            let config = config().within(latency);
+            (config.queue.delay, config.picture_time)
+        };
+        assert_eq!(within(ms(100)), (Some(ms(200)), Some(ms(30))));
+        assert_eq!(within(ms(400)), (Some(ms(500)), Some(ms(120))));
+        // A later change begins from the usual half second, and where nothing grows stale nothing ever does.
+        let mut changed = config().within(ms(100));
+        changed.adaptive = Some(AdaptiveRepair { deadline: ms(100), fec: true });
+        changed.change_latency(ms(200));
+        assert_eq!((changed.queue.delay, changed.picture_time), (Some(ms(400)), Some(ms(60))));
+        assert_eq!(changed.adaptive.map(|adaptive| adaptive.deadline), Some(ms(200)));
+        changed.queue.delay = None;
+        changed.change_latency(ms(100));
+        assert_eq!(changed.queue.delay, None);
+    }
+
+    #[test]
+    fn a_latency_is_the_longest_wait_for_a_frame() {
+        let (ms, latency) = (TimeDelta::from_millis, TimeDelta::from_millis(80));
+        let mut adaptive = Playout::Adaptive { min: ms(10), max: ms(500) };
+        adaptive.set_max(latency);
+        assert_eq!(adaptive, Playout::Adaptive { min: ms(10), max: latency });
+        let mut low = Playout::LowLatency { max: ms(500) };
+        low.set_max(latency);
+        assert_eq!(low, Playout::LowLatency { max: latency });
+    }
+}

@@ -191,4 +191,42 @@ mod tests {
         assert_eq!(payload.peek(), Some([7, 0, 0]));
         assert!(!Payload::from(Bytes::from_static(&[1])).is_synthetic());
     }
+
+    /// A packet that is used again for padding has nothing left of what it held: neither octets nor a head.
+    #[test]
+    fn padding_has_nothing_of_what_was_there() {
+        for mut payload in [
+            Payload::from(Bytes::from_static(&[3, 4, 5])).behind(&[2]),
+            Payload::from(Bytes::from_static(&[3, 4, 5])),
+            Payload::zeros(9).behind(&[2]),
+            Payload::zeros(9),
+        ] {
+            payload.set_zeros(4);
+            assert_eq!(payload, Payload::from(Bytes::from_static(&[0; 4])));
+            assert!(payload.is_synthetic());
+        }
+    }
+
+    /// Zeros are taken away and written as octets are.
+    #[test]
+    fn zeros_are_taken_and_written() {
+        let mut payload = Payload::zeros(10).behind(&[7, 8]);
+        payload.advance(5);
+        assert_eq!(payload, Payload::zeros(7));
+        let mut octets = vec![1, 2];
+        payload.write(&mut octets);
+        assert_eq!(octets, [1, 2, 0, 0, 0, 0, 0, 0, 0]);
+    }
+
+    /// Two are equal where all octets are; those of a slice of the frame are read without a copy.
+    #[test]
+    fn payloads_are_equal_where_their_octets_are() {
+        let payload = |octets: &'static [u8]| Payload::from(Bytes::from_static(octets));
+        assert_ne!(payload(&[1, 2]), payload(&[1, 3]));
+        assert_ne!(payload(&[1, 2]), payload(&[1, 2, 0]));
+        assert_ne!(payload(&[1, 0]), payload(&[1]));
+        assert_eq!(payload(&[1, 0]), Payload::zeros(1).behind(&[1]));
+        assert!(matches!(payload(&[1, 2]).contents(), Cow::Borrowed([1, 2])));
+        assert_eq!(format!("{:?}", payload(&[1, 2])), "Payload(2 B)");
+    }
 }

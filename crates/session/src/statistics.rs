@@ -213,3 +213,18 @@ pub struct Freezes {
     /// The longest.
     pub longest: TimeDelta,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_are_counted_by_their_codepoints() {
+        let mut statistics = ReceiverStatistics::default();
+        for (count, ecn) in (5..).zip([Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce]) {
+            statistics.ecn[usize::from(ecn.bits())] = count;
+        }
+        let counts = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce].map(|ecn| statistics.with_ecn(ecn));
+        assert_eq!(counts, [5, 6, 7, 8]);
+    }
+}

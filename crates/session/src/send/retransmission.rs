@@ -283,4 +283,20 @@ mod tests {
         assert_eq!(buffer.next(Subflow(0), 1), Some(PacketId(2)));
         assert!(buffer.take(at(320), at(20), PacketId(2)).is_some());
     }
+
+    /// What left by a subflow that is gone goes to another: by number 6 of four to number 2, now or where nothing else waits.
+    #[test]
+    fn requests_of_a_subflow_that_is_gone_are_served() {
+        let mut buffer = buffer(3);
+        buffer.queue(Subflow(6), PacketId(1), Service { copies: 2, spacing: 5 });
+        for subflow in 0..4 {
+            let own = (subflow == 2).then_some(PacketId(1));
+            assert_eq!((buffer.next(Subflow(subflow), 4), buffer.next_copy(Subflow(subflow), 4)), (own, own));
+        }
+        // Lanes take them in any case: one that is due, and a copy for later.
+        assert_eq!(
+            [true, false].map(|is_due| buffer.requested(is_due).collect::<Vec<_>>()),
+            [[PacketId(1)]; 2]
+        );
+    }
 }
