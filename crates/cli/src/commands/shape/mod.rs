@@ -35,7 +35,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         (true, true) => return live::run(arguments, &plan),
         (false, false) => {}
         _ => {
-            let text = "a live stream goes from the network to the network: both names are udp:// or rtp://";
+            let text =
+                "a live stream goes from the network to the network: both names are udp://, rtp:// or srt://";
             return Err(Failure::input(&text));
         }
     }

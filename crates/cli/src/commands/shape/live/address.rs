@@ -34,11 +34,11 @@ pub(in super::super) fn is_live(name: &str) -> bool {
 
 impl Address {
     pub(super) fn parse(name: &str) -> Result<Address, String> {
-        let (scheme, rest) = name.split_once("://").ok_or("expected udp:// or rtp://")?;
+        let (scheme, rest) = name.split_once("://").ok_or("expected udp://, rtp:// or srt://")?;
         let transport = match scheme {
             "udp" => Transport::Udp,
             "rtp" => Transport::Rtp,
-            other => return Err(format!("{other}:// is none of udp:// and rtp://")),
+            other => return Err(format!("{other}:// is none of udp://, rtp:// and srt://")),
         };
         let (host, options) = rest.split_once('?').unwrap_or((rest, ""));
         let host = host.trim_start_matches('@').trim_end_matches('/');
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(address.interface_v4().unwrap(), Ipv4Addr::LOCALHOST);
         assert_eq!(Address::parse("udp://127.0.0.1:5000/").unwrap().transport, Transport::Udp);
         for wrong in [
-            "srt://127.0.0.1:1",
+            "tcp://127.0.0.1:1",
             "udp://127.0.0.1",
             "udp://127.0.0.1:1?ttl=256",
             "udp://127.0.0.1:1?interface=127.0.0.1",

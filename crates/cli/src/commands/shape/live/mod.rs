@@ -3,6 +3,7 @@
 mod address;
 mod sink;
 mod source;
+mod srt;
 mod statistics;
 
 pub(super) use address::is_live;
@@ -15,12 +16,15 @@ use seaway_mpeg::container::Error;
 use seaway_mpeg::live::{Config, LiveShaper, Programs};
 use seaway_mpeg::shape::Ceiling;
 use seaway_net::Clock;
+use seaway_srt::Direction;
 use seaway_units::{TimeDelta, Timestamp};
 use sink::Sink;
 use source::{Arrival, Unpacker};
+use srt::{Link, SrtAddress};
 use statistics::Statistics;
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
@@ -39,21 +43,55 @@ const AT_ONCE: usize = 64;
 /// Octets that may wait, for each programme.
 const MEMORY: usize = 64 << 20;
 
+/// Where a stream comes from or goes to.
+enum Place {
+    Datagrams(Address),
+    Srt(SrtAddress),
+}
+
+impl Place {
+    fn parse(name: &str) -> Result<Place, Failure> {
+        let parsed = match SrtAddress::parse(name) {
+            Some(address) => address.map(Place::Srt),
+            None => Address::parse(name).map(Place::Datagrams),
+        };
+        parsed.map_err(|error| Failure::input(&format!("{}: {error}", SrtAddress::shown(name))))
+    }
+}
+
 pub(super) fn run(arguments: &Arguments, plan: &ShapeOptions) -> Result<ExitCode, Failure> {
-    let parse =
-        |name: &str| Address::parse(name).map_err(|error| Failure::input(&format!("{name}: {error}")));
-    let (input, output) = (parse(&arguments.input)?, parse(&arguments.output)?);
+    let (input, output) = (Place::parse(&arguments.input)?, Place::parse(&arguments.output)?);
+    let names = [&arguments.input, &arguments.output].map(|name| SrtAddress::shown(name));
     let config = config(arguments, plan)?;
     interrupt::install_live()?;
     let clock = Clock::start();
-    let arrivals = source::listen(&arguments.input, &input, clock)?;
+    let mut links = Vec::new();
+    let mut link = |name: &str, address: &SrtAddress, direction: Direction| {
+        let link = Link::open(name, address, direction, clock)?;
+        links.push(link.clone());
+        Ok::<_, Failure>(link)
+    };
+    let (arrivals, unpacker) = match &input {
+        Place::Datagrams(address) => {
+            (source::listen(names[0], address, clock)?, Unpacker::new(address.transport))
+        }
+        Place::Srt(address) => {
+            let link = link(names[0], address, Direction::Receive)?;
+            (source::drive(link.clone()), Unpacker::of_link(link))
+        }
+    };
+    let sink = match &output {
+        Place::Datagrams(address) => Sink::open(names[1], address, clock)?,
+        Place::Srt(address) => Sink::drive(link(names[1], address, Direction::Send)?, clock),
+    };
     let mut session = Session {
-        name: &arguments.input,
+        name: names[0],
         clock,
-        unpacker: Unpacker::new(input.transport),
+        unpacker,
         statistics: Statistics::new(arguments.stats.is_some(), config.delay),
         shaper: LiveShaper::new(config),
-        sink: Sink::open(&arguments.output, &output, clock)?,
+        sink,
+        links,
     };
     session.run(&arrivals)?;
     session.finish()
@@ -102,6 +140,7 @@ struct Session<'a> {
     shaper: LiveShaper,
     sink: Sink,
     statistics: Statistics,
+    links: Vec<Arc<Link>>,
 }
 
 impl Session<'_> {
@@ -120,15 +159,22 @@ impl Session<'_> {
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
+                    self.check()?;
                     return Err(Failure::running(&format!("{}: nothing can be received", self.name)));
                 }
             }
+            self.check()?;
             let now = self.clock.now();
             self.shaper.handle_timeout(now).map_err(|error| self.refused(&error))?;
             self.drain()?;
             next = self.report(now, next)?;
         }
         Ok(())
+    }
+
+    /// Fails where a link is over.
+    fn check(&self) -> Result<(), Failure> {
+        self.links.iter().try_for_each(|link| link.check())
     }
 
     fn take(&mut self, arrival: &Arrival) -> Result<(), Failure> {
@@ -153,17 +199,18 @@ impl Session<'_> {
         if now < next {
             return Ok(next);
         }
-        self.statistics.line(now, &self.unpacker.report, &self.shaper.report(), &self.sink.report())?;
+        self.statistics.line(now, &self.unpacker.report(), &self.shaper.report(), &self.sink.report())?;
         Ok((next + INTERVAL).max(now))
     }
 
     /// Prints what was done. What waits for its departure is dropped.
     fn finish(mut self) -> Result<ExitCode, Failure> {
-        let (source, shaped, sent) = (&self.unpacker.report, self.shaper.report(), self.sink.report());
+        let (source, shaped, sent) = (self.unpacker.report(), self.shaper.report(), self.sink.report());
+        self.links.iter().for_each(|link| link.close());
         if source.datagrams == 0 {
             return Err(Failure::running(&format!("{}: nothing came", self.name)));
         }
-        let held = self.statistics.end(self.clock.now(), source, &shaped, &sent)?;
+        let held = self.statistics.end(self.clock.now(), &source, &shaped, &sent)?;
         Ok(if held { ExitCode::SUCCESS } else { ExitCode::from(MISSED) })
     }
 }

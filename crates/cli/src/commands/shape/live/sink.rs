@@ -2,6 +2,7 @@
 
 use super::address::{Address, Transport};
 use super::source::PAYLOAD_TYPE;
+use super::srt::{Link, SrtReport};
 use crate::failure::{Failure, note};
 use seaway_mpeg::live::{Departure, Departures};
 use seaway_net::{Clock, Lateness, make_real_time};
@@ -30,6 +31,7 @@ pub(super) struct SinkReport {
     pub(super) delay: Histogram,
     /// Behind the instant at which it was due.
     pub(super) lateness: Lateness,
+    pub(super) srt: Option<SrtReport>,
 }
 
 /// The way to the sending thread.
@@ -37,11 +39,25 @@ pub(super) struct SinkReport {
 pub(super) struct Sink {
     packets: SyncSender<Departure>,
     report: Arc<Mutex<SinkReport>>,
+    link: Option<Arc<Link>>,
 }
 
 impl Sink {
+    /// Sends datagrams.
     pub(super) fn open(name: &str, address: &Address, clock: Clock) -> Result<Sink, Failure> {
         let socket = address.connect().map_err(|error| Failure::input(&format!("{name}: {error}")))?;
+        let framing = Framing { transport: address.transport, sequence: 0 };
+        Ok(Self::start(Way::Datagrams { socket, framing }, clock, None))
+    }
+
+    /// Sends by SRT.
+    pub(super) fn drive(link: Arc<Link>, clock: Clock) -> Sink {
+        let driven = link.clone();
+        thread::spawn(move || driven.run(|_| true));
+        Self::start(Way::Srt(link.clone()), clock, Some(link))
+    }
+
+    fn start(way: Way, clock: Clock, link: Option<Arc<Link>>) -> Sink {
         let (packets, waiting) = sync_channel(WAITING);
         let report = Arc::new(Mutex::new(SinkReport {
             datagrams: 0,
@@ -49,15 +65,11 @@ impl Sink {
             refused: 0,
             delay: Histogram::default(),
             lateness: Lateness::new(),
+            srt: None,
         }));
-        let sender = Sender {
-            socket,
-            framing: Framing { transport: address.transport, sequence: 0 },
-            clock,
-            report: report.clone(),
-        };
+        let sender = Sender { way, clock, report: report.clone() };
         thread::spawn(move || sender.run(&waiting));
-        Ok(Sink { packets, report })
+        Sink { packets, report, link }
     }
 
     pub(super) fn push(&self, packet: Departure) -> Result<(), Failure> {
@@ -65,13 +77,35 @@ impl Sink {
     }
 
     pub(super) fn report(&self) -> SinkReport {
-        self.report.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let report = self.report.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        SinkReport { srt: self.link.as_ref().map(|link| link.report()), ..report }
+    }
+}
+
+/// How datagrams leave.
+enum Way {
+    Datagrams { socket: UdpSocket, framing: Framing },
+    Srt(Arc<Link>),
+}
+
+impl Way {
+    /// Sends packets together. Octets that left, and whether the kernel took them.
+    fn send(&mut self, now: Timestamp, packets: &[Departure]) -> (usize, bool) {
+        match self {
+            Way::Datagrams { socket, framing } => {
+                let data = framing.frame(packets);
+                (data.len(), socket.send(&data).is_ok())
+            }
+            Way::Srt(link) => {
+                let data: Vec<u8> = packets.iter().flat_map(|packet| packet.bytes).collect();
+                (data.len(), link.push(now, &data))
+            }
+        }
     }
 }
 
 struct Sender {
-    socket: UdpSocket,
-    framing: Framing,
+    way: Way,
     clock: Clock,
     report: Arc<Mutex<SinkReport>>,
 }
@@ -104,13 +138,12 @@ impl Sender {
     }
 
     fn send(&mut self, now: Timestamp, packets: &[Departure]) {
-        let data = self.framing.frame(packets);
-        let sent = self.socket.send(&data);
+        let (octets, is_sent) = self.way.send(now, packets);
         let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
         report.datagrams += 1;
-        report.octets += data.len() as u64;
+        report.octets += octets as u64;
         // A datagram that the kernel refuses is lost, as on any network.
-        report.refused += u64::from(sent.is_err());
+        report.refused += u64::from(!is_sent);
         for packet in packets {
             report.delay.add(now.since(packet.arrival));
             report.lateness.note(packet.due, now);

@@ -1,6 +1,7 @@
 //! The packets of a live stream, in order, each with its arrival.
 
 use super::address::{Address, Transport};
+use super::srt::{Link, SrtReport};
 use crate::failure::{Failure, note};
 use seaway_mpeg::container::PacketView;
 use seaway_net::{Clock, make_real_time};
@@ -9,6 +10,7 @@ use seaway_wire::rtp;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
@@ -50,6 +52,15 @@ pub(super) fn listen(name: &str, address: &Address, clock: Clock) -> Result<Rece
     Ok(arrivals)
 }
 
+/// Receives by SRT: packets arrive when they are due, in order, with the distances that the sender gave them.
+pub(super) fn drive(link: Arc<Link>) -> Receiver<Arrival> {
+    let (sender, arrivals) = sync_channel(WAITING);
+    thread::spawn(move || {
+        link.run(|delivery| forward(&sender, Arrival { at: delivery.at, data: delivery.payload }));
+    });
+    arrivals
+}
+
 /// False once the receiving end of the channel is gone. A shaper that is too slow loses nothing here, but in the kernel.
 fn forward(sender: &SyncSender<Arrival>, arrival: Arrival) -> bool {
     sender.send(arrival).is_ok()
@@ -70,6 +81,8 @@ pub(super) struct SourceReport {
     pub(super) lost: u64,
     /// ... and those that came twice or too late.
     pub(super) late: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) srt: Option<SrtReport>,
 }
 
 /// Takes transport packets out of datagrams.
@@ -79,7 +92,8 @@ pub(super) struct Unpacker {
     /// The sequence number that is next, extended beyond 16 bits.
     next: Option<i64>,
     held: BTreeMap<i64, Arrival>,
-    pub(super) report: SourceReport,
+    report: SourceReport,
+    link: Option<Arc<Link>>,
 }
 
 /// `MP2T` (RFC 3551, 6).
@@ -87,7 +101,16 @@ pub(super) const PAYLOAD_TYPE: u8 = 33;
 
 impl Unpacker {
     pub(super) fn new(transport: Transport) -> Unpacker {
-        Unpacker { transport, next: None, held: BTreeMap::new(), report: SourceReport::default() }
+        Unpacker { transport, next: None, held: BTreeMap::new(), report: SourceReport::default(), link: None }
+    }
+
+    /// Each payload of SRT is as a datagram.
+    pub(super) fn of_link(link: Arc<Link>) -> Unpacker {
+        Unpacker { link: Some(link), ..Self::new(Transport::Udp) }
+    }
+
+    pub(super) fn report(&self) -> SourceReport {
+        SourceReport { srt: self.link.as_ref().map(|link| link.report()), ..self.report.clone() }
     }
 
     /// Calls `take` for the packets that are in order now.

@@ -2,6 +2,7 @@
 
 use super::sink::SinkReport;
 use super::source::SourceReport;
+use super::srt::SrtReport;
 use crate::failure::Failure;
 use seaway_mpeg::live::Report;
 use seaway_mpeg::pipeline::CeilingReport;
@@ -84,6 +85,8 @@ impl Statistics {
             delay(|delay| delay.max),
             ms(sent.lateness.max()),
         );
+        text += &srt_line("SRT in", source.srt.as_ref());
+        text += &srt_line("SRT out", sent.srt.as_ref());
         for (count, what) in [
             (source.malformed, "malformed datagrams"),
             (source.lost, "RTP packets lost before"),
@@ -132,12 +135,17 @@ impl Statistics {
                 "bits_out": program.report.totals.bits_out,
             })
         });
+        let mut output =
+            json!({ "datagrams": sent.datagrams, "octets": sent.octets, "refused": sent.refused });
+        if let Some(srt) = &sent.srt {
+            output["srt"] = json!(srt);
+        }
         json!({
             "type": kind,
             "time_s": now.as_secs_f64(),
             "stated_delay_ms": self.delay.as_millis_f64(),
             "input": source,
-            "output": { "datagrams": sent.datagrams, "octets": sent.octets, "refused": sent.refused },
+            "output": output,
             "packets_in": shaped.packets_in,
             "packets_out": shaped.packets_out,
             "null_packets_dropped": shaped.null_packets_dropped,
@@ -157,6 +165,15 @@ impl Statistics {
             "video": rates.collect::<Vec<_>>(),
         })
     }
+}
+
+fn srt_line(name: &str, report: Option<&SrtReport>) -> String {
+    let Some(srt) = report else { return String::new() };
+    let SrtReport { packets, lost, retransmitted, dropped, unsent, .. } = srt;
+    let without = if *unsent > 0 { format!(", {unsent} without a connection") } else { String::new() };
+    format!(
+        "{name}: {packets} packets, {lost} lost, {retransmitted} retransmitted, {dropped} dropped{without}\n"
+    )
 }
 
 fn video_bits(shaped: &Report) -> (u64, u64) {
