@@ -1,0 +1,6 @@
+//! Two ends over a path in virtual time.
+
+mod exercise;
+mod hostile;
+mod path;
+mod streams;
