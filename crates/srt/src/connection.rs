@@ -250,7 +250,8 @@ impl Connection {
     fn on_answer(&mut self, now: Timestamp, number: u32, timestamp: u32) {
         let Stream::Receive { reception, acknowledgements } = &mut self.stream else { return };
         let place = acknowledgements.unanswered.iter().position(|(sent, ..)| *sent == number);
-        let Some((_, at, next)) = place.and_then(|place| acknowledgements.unanswered.drain(..=place).last())
+        let Some((_, at, next)) =
+            place.and_then(|place| acknowledgements.unanswered.drain(..=place).next_back())
         else {
             return;
         };

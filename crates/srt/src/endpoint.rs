@@ -51,7 +51,7 @@ enum Role {
     Listener(Listener),
     Caller {
         peer: SocketAddr,
-        call: Option<Call>,
+        call: Option<Box<Call>>,
         /// When to call where there is no call.
         call_at: Option<Timestamp>,
     },
@@ -239,7 +239,9 @@ impl Endpoint {
         let connection = self.connection.as_ref().and_then(|connection| connection.poll_timeout());
         let call = match &self.role {
             Role::Listener(_) => None,
-            Role::Caller { call, call_at, .. } => earlier(call.as_ref().map(Call::poll_timeout), *call_at),
+            Role::Caller { call, call_at, .. } => {
+                earlier(call.as_ref().map(|call| call.poll_timeout()), *call_at)
+            }
         };
         earlier(connection, call)
     }
@@ -262,7 +264,7 @@ impl Endpoint {
         }
         if call_at.is_some_and(|at| at <= now) {
             *call_at = None;
-            *call = Some(Call::new(now, *peer, &mut self.random));
+            *call = Some(Box::new(Call::new(now, *peer, &mut self.random)));
         }
         if let Some(datagram) = call.as_mut().and_then(|call| call.poll_request(now)) {
             self.out.push_back(Transmit { to: *peer, datagram });

@@ -35,6 +35,7 @@ mod relay;
 mod schema;
 mod scorecard;
 mod shape;
+mod shape_srt;
 mod sound;
 mod srt;
 mod stamp;

@@ -8,11 +8,11 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// Pictures of the clip: eight seconds.
-const PICTURES: u64 = 200;
+pub(super) const PICTURES: u64 = 200;
 /// A group that stays on the host.
 const GROUP: &str = "239.255.77.19";
 
-fn ffmpeg(folder: &Path, arguments: &str) -> Command {
+pub(super) fn ffmpeg(folder: &Path, arguments: &str) -> Command {
     let mut command = Command::new("ffmpeg");
     command.current_dir(folder).args(["-nostdin", "-hide_banner", "-loglevel", "error", "-y"]);
     command.args(arguments.split_whitespace());
@@ -21,7 +21,7 @@ fn ffmpeg(folder: &Path, arguments: &str) -> Command {
 }
 
 /// As many programmes as there are rates, at a constant multiplex rate.
-fn make_clip(folder: &Path, rates: &[&str], multiplex: &str) {
+pub(super) fn make_clip(folder: &Path, rates: &[&str], multiplex: &str) {
     let mut inputs = String::new();
     let mut outputs = String::new();
     for (index, rate) in rates.iter().enumerate() {
@@ -77,7 +77,7 @@ fn play(
 }
 
 /// Frames by FFmpeg, which is to find nothing wrong.
-fn decoded(folder: &Path, program: u32) -> u64 {
+pub(super) fn decoded(folder: &Path, program: u32) -> u64 {
     let decode = format!("-i got.ts -map 0:p:{program}:v -f framemd5 -fps_mode passthrough -");
     let output = ffmpeg(folder, &decode).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
@@ -166,5 +166,5 @@ fn what_is_not_for_live_streams_is_refused() {
     assert!(one_way.contains("both names"), "{one_way}");
     let file = refused(&["shape", "in.ts", "out.ts", "--ratio", "0.8", "--delay", "1 s"]);
     assert!(file.contains("--delay"), "{file}");
-    assert!(refused(&["shape", "srt://127.0.0.1:1", live[2], "--ratio", "0.8"]).contains("srt"));
+    assert!(refused(&["shape", "tcp://127.0.0.1:1", live[2], "--ratio", "0.8"]).contains("tcp"));
 }

@@ -23,7 +23,7 @@ fn after_help() -> String {
 #[command(after_help = after_help(), group = ArgGroup::new("target").required(true))]
 pub(crate) struct Arguments {
     /// The stream to read, `-` for standard input; a live one is udp://HOST:PORT or rtp://HOST:PORT, for a multicast group with
-    /// ?interface=ADDR
+    /// ?interface=ADDR, or srt://HOST:PORT (calls) or srt://:PORT (listens) with ?mode=, latency=MS, passphrase=, pbkeylen= and streamid=
     #[arg(value_name = "IN")]
     pub(super) input: String,
     /// Where to write, `-` for standard output; a live one as for IN, also with ?ttl=N
