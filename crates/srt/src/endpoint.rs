@@ -48,7 +48,7 @@ pub struct Endpoint {
 
 #[derive(Debug)]
 enum Role {
-    Listener(Listener),
+    Listener(Box<Listener>),
     Caller {
         peer: SocketAddr,
         call: Option<Box<Call>>,
@@ -69,7 +69,7 @@ impl Endpoint {
     /// An end that is called. The seed is secret.
     pub fn listener(now: Timestamp, settings: Settings, seed: &[u8; 32]) -> Self {
         let mut random = Random::new(seed);
-        let listener = Listener::new(now, &mut random);
+        let listener = Box::new(Listener::new(now, &mut random));
         Self::new(settings, random, Role::Listener(listener))
     }
 

@@ -12,8 +12,10 @@ const CREDIT: u32 = 2048;
 /// What libsrt gives a packet beyond the latency before the sender drops it, and the least of it (section 4.6).
 const DROP_MARGIN: TimeDelta = TimeDelta::from_millis(20);
 const LEAST_DROP: TimeDelta = TimeDelta::from_secs(1);
-/// What is added to the round-trip time before packets without acknowledgement are sent again.
-const ACKNOWLEDGEMENT_MARGIN: TimeDelta = TimeDelta::from_millis(30);
+/// What is added to the round-trip time before packets without acknowledgement are sent again: this share of the latency, within
+/// bounds. A busy receiver acknowledges late; a last packet that was lost has to be there in time.
+const MARGIN_OF_LATENCY: f64 = 0.4;
+const MARGIN: [TimeDelta; 2] = [TimeDelta::from_millis(30), TimeDelta::from_millis(200)];
 /// The longest wait for that.
 const LONGEST_WAIT: TimeDelta = TimeDelta::from_secs(1);
 
@@ -42,6 +44,7 @@ pub(crate) struct SendBuffer {
     packets: VecDeque<Sent>,
     credit: u32,
     keep: TimeDelta,
+    margin: TimeDelta,
     /// The last time that the peer acknowledged more, or all was sent again.
     progress: Timestamp,
     /// Doubles with each time that nothing was acknowledged.
@@ -56,6 +59,7 @@ impl SendBuffer {
             packets: VecDeque::new(),
             credit: CREDIT,
             keep: latency.max(LEAST_DROP) + DROP_MARGIN,
+            margin: latency.mul_f64(MARGIN_OF_LATENCY).clamp(MARGIN[0], MARGIN[1]),
             progress: now,
             backoff: 1,
             counts: Counts::default(),
@@ -147,12 +151,12 @@ impl SendBuffer {
     /// When the peer should have acknowledged something.
     pub(crate) fn timeout(&self, rtt: TimeDelta) -> Option<Timestamp> {
         self.packets.front()?;
-        Some(self.progress + ((rtt + ACKNOWLEDGEMENT_MARGIN) * self.backoff).min(LONGEST_WAIT))
+        Some(self.progress + ((rtt + self.margin) * self.backoff).min(LONGEST_WAIT))
     }
 
     /// All that the peer should have acknowledged by now: its last packets may be lost without a report.
     pub(crate) fn on_timeout(&mut self, now: Timestamp, rtt: TimeDelta) -> Vec<Sequence> {
-        let old = |packet: &Sent| now.since(packet.last) >= rtt + ACKNOWLEDGEMENT_MARGIN;
+        let old = |packet: &Sent| now.since(packet.last) >= rtt + self.margin;
         let due: Vec<usize> = (0..self.packets.len()).filter(|&offset| old(&self.packets[offset])).collect();
         (self.progress, self.backoff) = (now, (self.backoff * 2).min(64));
         let first = self.first;
@@ -216,10 +220,11 @@ mod tests {
     fn the_last_packets_are_sent_again_without_a_report() {
         let mut buffer = buffer(3);
         let due = buffer.timeout(RTT).unwrap();
-        assert_eq!(due, at(40));
-        assert_eq!(buffer.on_timeout(at(43), RTT).len(), 3);
-        assert_eq!(buffer.timeout(RTT), Some(at(43 + 80)));
-        buffer.on_acknowledgement(at(50), Sequence::new(2));
+        // 10 ms, and 0.4 of 120 ms.
+        assert_eq!(due, at(58));
+        assert_eq!(buffer.on_timeout(at(60), RTT).len(), 3);
+        assert_eq!(buffer.timeout(RTT), Some(at(60 + 2 * 58)));
+        buffer.on_acknowledgement(at(70), Sequence::new(2));
         assert_eq!(buffer.timeout(RTT), None);
     }
 

@@ -3,6 +3,8 @@
 use super::process::{Live, free_port, seaway, signal};
 use super::shape::{PICTURES, decoded, ffmpeg, make_clip};
 use super::srt::is_there;
+use seaway_net::Clock;
+use seaway_units::TimeDelta;
 use serde_json::Value;
 use std::cell::Cell;
 use std::net::{SocketAddr, UdpSocket};
@@ -36,7 +38,7 @@ impl Peer {
         Self::start(folder, &format!("-f data -i {from} -map 0 -c copy -f data got.ts"))
     }
 
-    fn is_well(mut self) -> bool {
+    fn ends_well(mut self) -> bool {
         self.0.wait().unwrap().success()
     }
 }
@@ -111,10 +113,10 @@ fn through(seaway_calls: bool, options: &str) {
     shape.wait_for("its start", |line| line["type"] == "sample");
     let recording = early.unwrap_or_else(|| record(folder));
     shape.wait_for("the player", |line| line["output"]["srt"]["connected"] == true);
-    assert!(source(folder).is_well());
+    assert!(source(folder).ends_well());
     wait_until_sent(&mut shape);
     let (last, notes) = end(shape);
-    assert!(recording.is_well());
+    assert!(recording.ends_well());
     whole(folder, &last);
     assert_eq!(notes.contains(", encrypted"), !options.is_empty(), "{notes}");
     assert!(!notes.contains("horse"), "{notes}");
@@ -222,11 +224,11 @@ fn one_packet_in_twenty_is_lost_and_none_is_missed() {
     let recording = Peer::record(folder, &url(far, "listener", SECRET));
     let mut shape = shape(folder, &url(near, "listener", &options), &url(behind.port, "caller", &options));
     shape.wait_for("the player", |line| line["output"]["srt"]["connected"] == true);
-    assert!(Peer::play(folder, &url(before.port, "caller", SECRET)).is_well());
+    assert!(Peer::play(folder, &url(before.port, "caller", SECRET)).ends_well());
     wait_until_sent(&mut shape);
     let (last, _) = end(shape);
     // The goodbye may be lost too: then libsrt ends the recording after its own time.
-    assert!(recording.is_well());
+    assert!(recording.ends_well());
     assert!(before.lost.load(Ordering::Relaxed) > 30 && behind.lost.load(Ordering::Relaxed) > 30);
     assert!(count(&last, "input", "lost") > 20 && count(&last, "input", "retransmitted") > 20, "{last}");
     assert!(count(&last, "output", "retransmitted") > 20, "{last}");
@@ -241,7 +243,7 @@ fn flood(port: u16, is_over: &Arc<AtomicBool>) -> JoinHandle<()> {
     thread::spawn(move || {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(("127.0.0.1", port)).unwrap();
-        let mut dice = 7_u64;
+        let (clock, mut dice) = (Clock::start(), 7_u64);
         while !is_over.load(Ordering::Relaxed) {
             for _ in 0..20 {
                 dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -253,7 +255,7 @@ fn flood(port: u16, is_over: &Arc<AtomicBool>) -> JoinHandle<()> {
                 let _ = socket.send(packet);
             }
             // Twenty thousand each second.
-            thread::sleep(Duration::from_millis(1));
+            clock.sleep_until(clock.now() + TimeDelta::from_millis(1));
         }
     })
 }
@@ -274,13 +276,13 @@ fn a_flood_does_not_disturb_a_connection() {
     let floods = [flood(near, &is_over), flood(far, &is_over)];
     let recording = Peer::record(folder, &url(far, "caller", ""));
     shape.wait_for("the player", |line| line["output"]["srt"]["connected"] == true);
-    assert!(Peer::play(folder, &url(near, "caller", "")).is_well());
+    assert!(Peer::play(folder, &url(near, "caller", "")).ends_well());
     wait_until_sent(&mut shape);
     let status = std::fs::read_to_string(format!("/proc/{}/status", shape.id())).unwrap_or_default();
     let (last, _) = end(shape);
     is_over.store(true, Ordering::Relaxed);
     floods.into_iter().for_each(|flood| flood.join().unwrap());
-    assert!(recording.is_well());
+    assert!(recording.ends_well());
     whole(folder, &last);
     for end in ["input", "output"] {
         assert!(count(&last, end, "malformed") + count(&last, end, "unrelated") > 1000, "{last}");
@@ -341,7 +343,7 @@ fn another_passphrase_is_refused() {
         assert!(notes.contains(reason) && !notes.contains("horse"), "{notes}");
     }
     if is_there() {
-        assert!(!Peer::record(folder, &url(near, "caller", other)).is_well());
+        assert!(!Peer::record(folder, &url(near, "caller", other)).ends_well());
         let peer = Peer::record(folder, &url(far, "listener", other));
         let caller = shape(folder, &url(far, "caller", SECRET), &format!("udp://127.0.0.1:{}", free_port()));
         let (status, _, notes) = caller.end();

@@ -37,7 +37,7 @@ impl Notes {
             Event::Refused(refusal) if refusal.is_final() => return Some(format!("refused: {refusal}")),
             Event::Refused(refusal) => self.say(format!("refused: {refusal}; calling again")),
             Event::CallerRefused { peer, refusal } => {
-                self.on_refused_caller(now, &peer.to_string(), *refusal)
+                self.on_refused_caller(now, &peer.to_string(), *refusal);
             }
             _ => {}
         }
