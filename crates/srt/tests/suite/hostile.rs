@@ -4,8 +4,8 @@ use crate::exercise;
 use crate::path::{Dice, Path, caller_address, listener_address};
 use proptest::prelude::*;
 use seaway_srt::{
-    Content, Control, Data, Direction, Endpoint, HEADER_LEN, Handshake, KeyFlag, Packet, Passphrase,
-    Sequence, Settings, Step,
+    Content, Control, Data, Direction, Endpoint, Event, HEADER_LEN, Handshake, KeyFlag, Packet, Passphrase,
+    Refusal, Sequence, Settings, Step,
 };
 use seaway_units::TimeDelta;
 use std::net::SocketAddr;
@@ -73,6 +73,37 @@ fn a_flood_of_others_does_not_disturb_the_stream() {
     let statistics = path.listener.statistics();
     assert_eq!((statistics.connections, statistics.counts.packets, statistics.counts.dropped), (1, 3000, 0));
     assert!(statistics.unrelated > 20_000 && statistics.malformed > 5_000, "{statistics:?}");
+}
+
+/// A second caller waits, is refused after two seconds, and calls again; the first one does not notice.
+#[test]
+fn a_second_caller_is_refused() {
+    let mut path = path(None);
+    path.run(200);
+    let settings = Settings::new(Direction::Send);
+    let mut second = Endpoint::caller(path.now, settings, &[4; 32], listener_address());
+    let mut refused_at = Vec::new();
+    let begin = path.now;
+    for _ in 0..3000 {
+        path.caller.push(path.now, &[0x47; 1316]).unwrap();
+        while let Some(transmit) = second.poll_datagram() {
+            path.listener.on_datagram(path.now, address(1), &transmit.datagram);
+        }
+        path.run(2);
+        for answer in std::mem::take(&mut path.elsewhere) {
+            second.on_datagram(path.now, listener_address(), &answer);
+        }
+        second.handle_timeout(path.now);
+        while let Some(event) = second.poll_event() {
+            assert_eq!(event, Event::Refused(Refusal::BACKLOG));
+            refused_at.push(path.now.since(begin).as_millis());
+        }
+    }
+    // At the next repetition behind two seconds; then after a second it calls again.
+    assert!(matches!(refused_at[..], [2000..2300, 5000..5600]), "{refused_at:?}");
+    path.run(1000);
+    let statistics = path.listener.statistics();
+    assert_eq!((statistics.connections, statistics.counts.packets, statistics.counts.dropped), (1, 3000, 0));
 }
 
 fn data(sequence: u32, destination: u32) -> Vec<u8> {

@@ -44,6 +44,8 @@ pub(crate) struct Path {
     dice: Dice,
     /// To the listener, and to the caller.
     flying: [VecDeque<(Timestamp, Vec<u8>)>; 2],
+    /// Datagrams of the listener to other callers.
+    pub(crate) elsewhere: Vec<Vec<u8>>,
     pub(crate) delivered: Vec<(Timestamp, Delivery)>,
     pub(crate) events: [Vec<Event>; 2],
 }
@@ -59,6 +61,7 @@ impl Path {
             delay: TimeDelta::from_millis(delay_ms),
             dice: Dice(0x1234_5678_9abc_def1),
             flying: [VecDeque::new(), VecDeque::new()],
+            elsewhere: Vec::new(),
             delivered: Vec::new(),
             events: [Vec::new(), Vec::new()],
         }
@@ -69,9 +72,9 @@ impl Path {
         let now = self.now;
         for (way, end) in [&mut self.caller, &mut self.listener].into_iter().enumerate() {
             while let Some(transmit) = end.poll_datagram() {
-                // The answers to others do not come this way.
-                let is_here = [caller_address(), listener_address()].contains(&transmit.to);
-                if is_here && !self.dice.falls(self.loss_percent) {
+                if ![caller_address(), listener_address()].contains(&transmit.to) {
+                    self.elsewhere.push(transmit.datagram);
+                } else if !self.dice.falls(self.loss_percent) {
                     self.flying[way].push_back((now + self.delay, transmit.datagram));
                 }
             }
