@@ -136,6 +136,9 @@ const KEY_RESPONSE: u16 = 4;
 impl<'a> Packet<'a> {
     /// Reads a datagram.
     pub fn parse(datagram: &'a [u8]) -> Result<Packet<'a>, Error> {
+        if datagram.len() > HEADER_LEN + MAX_PAYLOAD {
+            return Err(Error::Unexpected { what: "octets of a datagram", seen: datagram.len() as u32 });
+        }
         let mut reader = Reader::new("header", datagram);
         let [first, second, timestamp, destination] =
             [reader.u32()?, reader.u32()?, reader.u32()?, reader.u32()?];
@@ -153,7 +156,7 @@ impl<'a> Packet<'a> {
         if second >> 30 != SOLO {
             return Err(Error::Unexpected { what: "position in a message", seen: second >> 30 });
         }
-        if body.is_empty() || body.len() > MAX_PAYLOAD {
+        if body.is_empty() {
             return Err(Error::Payload(body.len()));
         }
         Ok(Packet::Data(Data {
@@ -430,6 +433,9 @@ mod tests {
         ] {
             assert!(Packet::parse(datagram).is_err(), "{datagram:?}");
         }
+        let longest = control(Content::Handshake(&[0; MAX_PAYLOAD])).emit();
+        assert!(Packet::parse(&longest).is_ok());
+        assert!(Packet::parse(&[&longest[..], &[0]].concat()).is_err());
     }
 
     proptest! {

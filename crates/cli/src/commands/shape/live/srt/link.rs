@@ -16,8 +16,8 @@ use std::time::Duration;
 
 /// Octets of the kernel's buffers: a second at 16 Mbit/s.
 const BUFFER: usize = 2 << 20;
-/// The longest datagram: one octet more than Ethernet carries shows that it was cut off.
-const DATAGRAM: usize = 1501;
+/// The longest datagram that there is. One that is too long for SRT is counted.
+const DATAGRAM: usize = 1 << 16;
 /// The longest wait for a datagram. What another thread sends may have to be sent again before.
 const LONGEST_WAIT: TimeDelta = TimeDelta::from_millis(10);
 /// A wait of no time would be for ever.
@@ -100,7 +100,7 @@ impl Link {
     pub(in super::super) fn run(&self, mut deliver: impl FnMut(Delivery) -> bool) {
         // The thread that sends reports a refusal.
         let _ = make_real_time();
-        let mut buffer = [0; DATAGRAM];
+        let mut buffer = vec![0; DATAGRAM];
         while self.failure.get().is_none() {
             let arrived = self.receive(&mut buffer);
             let now = self.clock.now();
@@ -231,6 +231,10 @@ fn open(address: &SrtAddress) -> io::Result<UdpSocket> {
 fn is_passing(kind: ErrorKind) -> bool {
     matches!(
         kind,
-        ErrorKind::Interrupted | ErrorKind::ConnectionRefused | ErrorKind::WouldBlock | ErrorKind::TimedOut
+        ErrorKind::Interrupted
+            | ErrorKind::ConnectionRefused
+            | ErrorKind::ConnectionReset
+            | ErrorKind::WouldBlock
+            | ErrorKind::TimedOut
     )
 }
