@@ -125,7 +125,7 @@ def main():
     lines = [json.loads(line) for line in open(os.path.join(options.work, "live.json"))]
     end = lines[-1]
     settled = [line for line in lines if line["type"] == "sample" and line["time_s"] > 10]
-    print(f"exit code {shaper.returncode}; {cpu / max(1e-3, now):.2f} cores; memory {used[0] / 1024:.1f} MB after 10 s, at most {max(used) / 1024:.1f} MB, {used[-1] / 1024:.1f} MB at the end")
+    print(f"exit code {shaper.returncode}; {cpu / max(1e-3, now):.2f} cores; memory {used[0] / 1024:.1f} MB after 10 s, {used[len(used) // 2] / 1024:.1f} at half time, at most {max(used) / 1024:.1f} MB, {used[-1] / 1024:.1f} MB at the end")
     print(f"received {watch.packets} packets, {watch.gaps} gaps in continuity counters; source's clock found anew {end['resyncs']} times")
     transits = sorted(watch.transits)
     if transits:
