@@ -56,6 +56,18 @@ fn play(
     output: &str,
     options: &[&str],
 ) -> (Vec<Vec<u8>>, Value) {
+    let source = format!("-re -i clip.ts -map 0 -c copy {programs} -f mpegts -muxrate 3M {from}");
+    play_all(folder, input, &[source], output, options)
+}
+
+/// Plays sources one behind the other.
+fn play_all(
+    folder: &Path,
+    input: &str,
+    sources: &[String],
+    output: &str,
+    options: &[&str],
+) -> (Vec<Vec<u8>>, Value) {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let to = output.replace("PORT", &socket.local_addr().unwrap().port().to_string());
     let recording = record(socket);
@@ -63,8 +75,9 @@ fn play(
     shape.args(options);
     let mut shape = Live::start(shape);
     shape.wait_for("its start", |line| line["type"] == "sample");
-    let source = format!("-re -i clip.ts -map 0 -c copy {programs} -f mpegts -muxrate 3M {from}");
-    assert!(ffmpeg(folder, &source).status().unwrap().success());
+    for source in sources {
+        assert!(ffmpeg(folder, source).status().unwrap().success());
+    }
     let datagrams = recording.join().unwrap();
     signal("INT", shape.id());
     let (status, lines, notes) = shape.end();
@@ -142,6 +155,30 @@ fn programmes_of_a_multicast_share_a_rate() {
     }
     let rates: f64 = programs.iter().map(|program| program["totals"]["rate_out_bps"].as_f64().unwrap()).sum();
     assert!((1.0e6..1.22e6).contains(&rates), "{rates}");
+}
+
+#[test]
+fn a_source_that_restarts_with_other_programmes_is_shaped_on() {
+    if !has("ffmpeg", "-version") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    make_clip(folder.path(), &["1500k"], "2M");
+    let input = format!("udp://127.0.0.1:{}", free_port());
+    let others = "-streamid 0:400 -mpegts_service_id 7 -mpegts_pmt_start_pid 0x500";
+    let sources = ["", others].map(|names| {
+        format!("-re -i clip.ts -t 5 -map 0 -c copy {names} -f mpegts -muxrate 3M {input}?pkt_size=1316")
+    });
+    let options = ["--rate", "1 Mbit/s", "--delay", "700 ms"];
+    let (_, last) = play_all(folder.path(), &input, &sources, "udp://127.0.0.1:PORT", &options);
+    assert_eq!(last["program_changes"].as_u64(), Some(1), "{last}");
+    let programs = last["programs"].as_array().unwrap();
+    let numbers: Vec<u64> = programs.iter().filter_map(|program| program["program"].as_u64()).collect();
+    assert_eq!(numbers, [1, 7]);
+    for program in programs {
+        let (totals, rate) = (&program["totals"], program["totals"]["rate_out_bps"].as_f64().unwrap());
+        assert!(totals["pictures"].as_u64().unwrap() > 100 && (0.9e6..1.05e6).contains(&rate), "{totals}");
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ mod share;
 
 pub use departures::{Departure, Departures, PACKETS_A_DATAGRAM};
 
-use crate::container::{Error, PacketView, ProgramTable};
+use crate::container::{Error, PacketView, ProgramTable, VideoProgram};
 use crate::pipeline;
 use crate::shape::{self, Target};
 use branch::{Branch, Work};
@@ -70,7 +70,9 @@ pub struct Report {
     pub given_up: u64,
     /// Programmes that could not be shaped beside others, and pass unchanged.
     pub unshaped_programs: u64,
-    /// By programme.
+    /// Times at which the tables named other programmes than before.
+    pub program_changes: u64,
+    /// By programme, those of former tables first, as far as [`FORMER`] of them are kept.
     pub programs: Vec<ProgramReport>,
 }
 
@@ -95,19 +97,10 @@ struct Waiting {
     is_null: bool,
 }
 
-/// The state of a live stream.
-#[derive(Debug)]
-enum State {
-    /// The tables are not known; packets pass.
-    Tables {
-        table: ProgramTable,
-        since: Option<Timestamp>,
-    },
-    Running,
-}
-
 /// Tables that are not complete after this time will not be; those known count.
 const TABLES_WAIT: TimeDelta = TimeDelta::from_secs(2);
+/// Programmes of former tables that are reported.
+const FORMER: usize = 32;
 /// Rates of several programmes are divided anew so often.
 const DIVISION: TimeDelta = TimeDelta::from_secs(1);
 
@@ -117,7 +110,9 @@ const DIVISION: TimeDelta = TimeDelta::from_secs(1);
 #[derive(Debug)]
 pub struct LiveShaper {
     config: Config,
-    state: State,
+    table: ProgramTable,
+    /// Since when programmes are looked for: at the start, and where the tables changed.
+    looking_since: Option<Timestamp>,
     clock: PlayoutClock,
     clock_pid: Option<u16>,
     branches: Vec<Branch>,
@@ -135,6 +130,7 @@ pub struct LiveShaper {
     work: Vec<Work>,
     work_seconds: f64,
     rates: Vec<u64>,
+    former: VecDeque<ProgramReport>,
     report: Report,
 }
 
@@ -144,7 +140,8 @@ impl LiveShaper {
         let clock = PlayoutClock::new(config.delay, config.reserve());
         LiveShaper {
             config,
-            state: State::Tables { table: ProgramTable::default(), since: None },
+            table: ProgramTable::default(),
+            looking_since: None,
             clock,
             clock_pid: None,
             branches: Vec::new(),
@@ -158,6 +155,7 @@ impl LiveShaper {
             work: Vec::new(),
             work_seconds: 0.0,
             rates: Vec::new(),
+            former: VecDeque::new(),
             report: Report::default(),
         }
     }
@@ -247,12 +245,16 @@ impl LiveShaper {
 
     /// Counts so far.
     pub fn report(&self) -> Report {
-        let programs = self.branches.iter().enumerate().map(|(index, branch)| ProgramReport {
+        let programs = self.former.iter().cloned().chain(self.present()).collect();
+        Report { resyncs: self.clock.resyncs, programs, ..self.report.clone() }
+    }
+
+    fn present(&self) -> impl Iterator<Item = ProgramReport> {
+        self.branches.iter().enumerate().map(|(index, branch)| ProgramReport {
             program: branch.program,
             rate_bps: self.rates.get(index).copied(),
             report: branch.report(),
-        });
-        Report { resyncs: self.clock.resyncs, programs: programs.collect(), ..self.report.clone() }
+        })
     }
 
     /// When a packet is to leave, as far as that is known: no earlier.
@@ -275,37 +277,68 @@ impl LiveShaper {
         due - self.config.reserve() / 4
     }
 
-    /// Looks for the programmes until they are known.
+    /// Looks for the programmes until they are known, and again where the tables change.
     fn look_for_programs(&mut self, now: Timestamp, packet: &PacketView) -> Result<(), Error> {
-        let State::Tables { table, since } = &mut self.state else { return Ok(()) };
-        table.push(packet);
-        let begin = *since.get_or_insert(now);
-        let programs = table.with_video();
-        let wanted: Vec<_> = match self.config.programs {
-            Programs::One(None) => programs.first().copied().into_iter().collect(),
-            Programs::One(Some(number)) => programs.into_iter().filter(|p| p.number == number).collect(),
-            Programs::All if table.is_complete() || now.since(begin) > TABLES_WAIT => programs,
-            Programs::All => Vec::new(),
+        if self.table.push(packet) || self.branches.is_empty() {
+            self.looking_since.get_or_insert(now);
+        }
+        let Some(since) = self.looking_since else { return Ok(()) };
+        let is_known = self.table.is_complete() || now.since(since) > TABLES_WAIT;
+        let wanted = self.wanted(is_known);
+        let Some(first) = wanted.first() else {
+            if is_known && self.branches.is_empty() {
+                return Err(Error::NoVideo {
+                    found: "none in the programme maps of a transport stream".to_owned(),
+                });
+            }
+            return Ok(());
         };
-        if let Some(first) = wanted.first() {
-            self.clock_pid = Some(first.clock_pid);
-            return self.open(wanted.iter().map(|program| program.number));
+        self.looking_since = None;
+        self.clock_pid = Some(first.clock_pid);
+        let numbers = || wanted.iter().map(|program| program.number);
+        if self.branches.iter().map(|branch| branch.program).eq(numbers()) {
+            return Ok(());
         }
-        if table.is_complete() || now.since(begin) > TABLES_WAIT {
-            return Err(Error::NoVideo {
-                found: "none in the programme maps of a transport stream".to_owned(),
-            });
+        self.leave_programs()?;
+        self.open(numbers())
+    }
+
+    /// The programmes to shape by the present tables, once all are known.
+    fn wanted(&self, is_known: bool) -> Vec<VideoProgram> {
+        let programs = self.table.with_video();
+        let of = |number: u16| programs.iter().find(|program| program.number == number);
+        match self.config.programs {
+            Programs::One(None) => {
+                let present = self.branches.first().and_then(|branch| of(branch.program));
+                present.or(programs.first()).copied().into_iter().collect()
+            }
+            Programs::One(Some(number)) => of(number).copied().into_iter().collect(),
+            Programs::All if is_known => programs,
+            Programs::All => Vec::new(),
         }
+    }
+
+    /// Hands over what there is of the programmes of former tables.
+    fn leave_programs(&mut self) -> Result<(), Error> {
+        if self.branches.is_empty() {
+            return Ok(());
+        }
+        self.report.program_changes += 1;
+        self.each_branch(Branch::give_up)?;
+        self.advance();
+        let left: Vec<ProgramReport> = self.present().collect();
+        self.former.extend(left.into_iter().map(|program| ProgramReport { rate_bps: None, ..program }));
+        self.former.drain(..self.former.len().saturating_sub(FORMER));
         Ok(())
     }
 
     /// Begins to shape programmes. The packets that wait are read again: their tables are among them.
     fn open(&mut self, programs: impl Iterator<Item = u16>) -> Result<(), Error> {
-        self.state = State::Running;
         let Config { shaper, memory, .. } = &self.config;
         // Windows have a quarter of the delay for computing.
         let shaper = shape::Config { new_motion: false, ..shaper.clone() };
         self.branches = programs.map(|program| Branch::new(program, shaper.clone(), *memory)).collect();
+        (self.share, self.work_seconds) = (RateShare::default(), 0.0);
         if let Some(rate) = self.shared_rate() {
             let count = self.branches.len();
             self.work = vec![Work::default(); count];

@@ -33,7 +33,7 @@ const START: i64 = 20_000_000_000;
 ///
 /// The delay counts from the arrival of what comes early: a source that sends in bursts is ahead of its clock in each of them. So all
 /// leave by a lead before the delay has passed, which covers all but [`UNCOVERED`] of the references. At the start, where jitter is not
-/// known, the lead is half of the longest.
+/// known, the lead is the longest.
 #[derive(Debug)]
 pub(super) struct PlayoutClock {
     delay: TimeDelta,
@@ -70,7 +70,7 @@ impl PlayoutClock {
         PlayoutClock {
             delay,
             resync,
-            leads: [resync.as_nanos() as f64 / 4.0; 2],
+            leads: [resync.as_nanos() as f64 / 2.0; 2],
             untimed: VecDeque::new(),
             departures: VecDeque::new(),
             last: None,
@@ -169,7 +169,7 @@ mod tests {
     }
 
     /// Where the relation is taken anew from 100 ms on, all leave at first by so many milliseconds before the delay has passed.
-    const LEAD: f64 = 25.0;
+    const LEAD: f64 = 50.0;
 
     /// Departures in milliseconds less the delay.
     fn departures(clock: &mut PlayoutClock) -> Vec<f64> {
@@ -193,8 +193,8 @@ mod tests {
     fn jitter_is_smoothed_and_drift_followed() {
         let mut clock = PlayoutClock::new(DELAY, TimeDelta::from_millis(100));
         let (mut last, mut worst) = (0.0, 0.0f64);
-        // 100 s; the source's clock is 50 ppm slow, and packets come up to 8 ms late.
-        for index in 0..2500u64 {
+        // Four minutes; the source's clock is 50 ppm slow, and packets come up to 8 ms late.
+        for index in 0..6000u64 {
             let millis = 40.0 * index as f64 * (1.0 + 50e-6);
             let jitter = (index * 7 % 5) as f64 * 2.0;
             clock.push(at(1000.0 + millis + jitter), Some((27_000 * 40 * index, false)));
@@ -206,7 +206,7 @@ mod tests {
             }
         }
         // The earliest ones leave when the delay has passed: 4 ms before the mean.
-        let expected = 1000.0 + 40.0 * 2498.0 * (1.0 + 50e-6);
+        let expected = 1000.0 + 40.0 * 5998.0 * (1.0 + 50e-6);
         assert!((last - expected).abs() < 1.5 && worst < 0.1, "{last} of {expected}, {worst}");
         assert_eq!(clock.resyncs, 0);
     }

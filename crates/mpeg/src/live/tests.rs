@@ -4,6 +4,7 @@ use super::*;
 use crate::shape::Method;
 
 const STREAM: &[u8] = include_bytes!("../../tests/fixtures/two_programmes.ts");
+const ANOTHER: &[u8] = include_bytes!("../../tests/fixtures/another_programme.ts");
 
 fn config(delay: i64, programs: Programs, target: Target) -> Config {
     let mut shaper = shape::Config::new(Method::Auto, target);
@@ -11,9 +12,14 @@ fn config(delay: i64, programs: Programs, target: Target) -> Config {
     Config { shaper, programs, delay: TimeDelta::from_millis(delay), null_packets: true, memory: 16 << 20 }
 }
 
-/// The stream, each packet with its arrival: at the constant rate of its clock references.
+/// The stream, each packet with its arrival.
 fn arrivals() -> Vec<(Timestamp, PacketView)> {
-    let packets: Vec<PacketView> = STREAM.chunks_exact(188).filter_map(PacketView::new).collect();
+    arrivals_of(STREAM, Timestamp::ZERO + TimeDelta::from_secs(5))
+}
+
+/// Arrivals from `begin` on, at the constant rate of the clock references.
+fn arrivals_of(stream: &[u8], begin: Timestamp) -> Vec<(Timestamp, PacketView)> {
+    let packets: Vec<PacketView> = stream.chunks_exact(188).filter_map(PacketView::new).collect();
     let pid = packets.iter().find(|packet| packet.clock_reference().is_some()).unwrap().pid();
     let stamps: Vec<(usize, u64)> = packets
         .iter()
@@ -23,25 +29,28 @@ fn arrivals() -> Vec<(Timestamp, PacketView)> {
         .collect();
     let (first, last) = (stamps[0], stamps[stamps.len() - 1]);
     let period = (last.1 - first.1) as f64 / 27e6 / (last.0 - first.0) as f64;
-    let begin = Timestamp::ZERO + TimeDelta::from_secs(5);
     let at = |index: usize| begin + TimeDelta::from_secs_f64(index as f64 * period);
     packets.into_iter().enumerate().map(|(index, packet)| (at(index), packet)).collect()
 }
 
 /// Plays the stream, and waits for what is left.
 fn play(config: Config) -> (Vec<Departure>, Report) {
-    let (out, report) = play_watched(config, TimeDelta::ZERO);
+    let (out, report) = play_watched(config, arrivals(), TimeDelta::ZERO);
     (out.into_iter().map(|(_, departure)| departure).collect(), report)
 }
 
 /// As much, with the instants at which packets are handed over. The shaper is called so long after its timeouts.
-fn play_watched(config: Config, late: TimeDelta) -> (Vec<(Timestamp, Departure)>, Report) {
+fn play_watched(
+    config: Config,
+    arrivals: Vec<(Timestamp, PacketView)>,
+    late: TimeDelta,
+) -> (Vec<(Timestamp, Departure)>, Report) {
     let mut shaper = LiveShaper::new(config);
     let mut out = Vec::new();
     let mut now = Timestamp::ZERO;
     let handed_over =
         |shaper: &mut LiveShaper, now| std::iter::from_fn(|| Some((now, shaper.pull()?))).collect::<Vec<_>>();
-    for (at, packet) in arrivals() {
+    for (at, packet) in arrivals {
         while let Some(due) = shaper.poll_timeout().map(|due| due + late).filter(|due| *due <= at) {
             now = now.max(due);
             shaper.handle_timeout(now).unwrap();
@@ -62,7 +71,8 @@ fn play_watched(config: Config, late: TimeDelta) -> (Vec<(Timestamp, Departure)>
 /// The lead takes nothing from the time for computing, as it would where windows ended by the arrivals.
 #[test]
 fn a_window_ends_a_quarter_of_the_delay_before_its_first_packet_leaves() {
-    let (out, report) = play_watched(config(400, Programs::One(None), Target::Ratio(0.7)), TimeDelta::ZERO);
+    let (out, report) =
+        play_watched(config(400, Programs::One(None), Target::Ratio(0.7)), arrivals(), TimeDelta::ZERO);
     assert!(report.packets_out > 0);
     let spare = |(now, departure): &(Timestamp, Departure)| departure.due.since(*now).as_secs_f64();
     // The last packets wait for more, in vain.
@@ -75,7 +85,7 @@ fn a_window_ends_a_quarter_of_the_delay_before_its_first_packet_leaves() {
 fn a_window_is_ended_late_rather_than_given_up() {
     let given_up = |late: i64| {
         let config = config(400, Programs::All, Target::Ratio(0.7));
-        play_watched(config, TimeDelta::from_millis(late)).1.given_up
+        play_watched(config, arrivals(), TimeDelta::from_millis(late)).1.given_up
     };
     let in_time = given_up(0);
     assert_eq!(given_up(70), in_time);
@@ -89,8 +99,8 @@ fn every_packet_leaves_by_the_clock_of_the_stream() {
     assert_eq!((out.len(), report.packets_out), (arrivals.len(), arrivals.len() as u64));
     for (departure, (at, packet)) in out.iter().zip(&arrivals) {
         assert_eq!(departure.arrival, *at);
-        // The lead of the start takes a sixteenth, which is given back slowly.
-        let error = departure.due.since(*at).as_secs_f64() - 0.375;
+        // The lead of the start takes an eighth, which is given back slowly.
+        let error = departure.due.since(*at).as_secs_f64() - 0.35;
         assert!((-1e-3..2e-3).contains(&error), "{error}");
         let shaped = PacketView::new(&departure.bytes).unwrap();
         // A clock reference stays in its place.
@@ -111,7 +121,9 @@ fn other_packets_are_untouched_and_null_packets_may_be_left_out() {
     let freed = report.null_packets_dropped;
     assert!(freed > 0 && out.len() as u64 + freed == report.packets_in);
     let mut table = ProgramTable::default();
-    arrivals().iter().for_each(|(_, packet)| table.push(packet));
+    arrivals().iter().for_each(|(_, packet)| {
+        table.push(packet);
+    });
     let video = table.with_video()[0].video_pid;
     let others = |packets: &mut dyn Iterator<Item = PacketView>| -> Vec<Vec<u8>> {
         packets.filter(|p| p.pid() != video && !p.is_null()).map(|p| p.bytes().to_vec()).collect()
@@ -135,6 +147,35 @@ fn a_stream_without_video_is_refused() {
     let mut shaper = LiveShaper::new(config(400, Programs::One(Some(77)), Target::Ratio(0.7)));
     let outcome = arrivals().iter().try_for_each(|(at, packet)| shaper.push(*at, packet));
     assert!(matches!(outcome, Err(Error::NoVideo { .. })));
+}
+
+/// A source with other programmes takes the place of the first one, and the first one comes back.
+#[test]
+fn other_programmes_are_shaped_from_their_tables_on() {
+    let mut arrivals = arrivals();
+    for stream in [ANOTHER, STREAM] {
+        let (last, _) = arrivals[arrivals.len() - 1];
+        arrivals.extend(arrivals_of(stream, last + TimeDelta::from_millis(300)));
+    }
+    for programs in [Programs::One(None), Programs::All] {
+        let (out, report) =
+            play_watched(config(400, programs, Target::Ratio(0.7)), arrivals.clone(), TimeDelta::ZERO);
+        assert_eq!((out.len(), report.program_changes), (arrivals.len(), 2));
+        let numbers: Vec<u16> = report.programs.iter().map(|program| program.program).collect();
+        assert_eq!(numbers, if programs == Programs::All { vec![1, 2, 7, 1, 2] } else { vec![1, 7, 1] });
+        for program in &report.programs {
+            let totals = &program.report.totals;
+            let share = totals.bits_out as f64 / totals.bits_in as f64;
+            assert!(totals.pictures > 20 && share < 0.8, "{}: {share}", program.program);
+        }
+        // Packets that carry a clock stay in their places, and come by the clock of their own programme.
+        for ((_, departure), (at, packet)) in out.iter().zip(&arrivals) {
+            assert_eq!(departure.arrival, *at);
+            let shaped = PacketView::new(&departure.bytes).unwrap();
+            assert_eq!(shaped.clock_reference(), packet.clock_reference());
+            assert!(departure.due.since(*at) <= TimeDelta::from_millis(400));
+        }
+    }
 }
 
 #[test]

@@ -22,9 +22,9 @@ pub struct VideoProgram {
 }
 
 impl ProgramTable {
-    /// Reads the next packet.
-    pub fn push(&mut self, packet: &PacketView) {
-        self.tables.push(&packet.packet);
+    /// Reads the next packet; true where the map of a programme changed.
+    pub fn push(&mut self, packet: &PacketView) -> bool {
+        self.tables.push(&packet.packet)
     }
 
     /// True where the maps of all programmes were read.

@@ -94,6 +94,7 @@ impl Statistics {
             (sent.refused, "datagrams refused by the kernel"),
             (shaped.resyncs, "times the source's clock was found anew"),
             (shaped.unshaped_programs, "programmes that cannot be shaped"),
+            (shaped.program_changes, "times the source had other programmes"),
         ] {
             if count > 0 {
                 text += &format!("{count} {what}\n");
@@ -152,6 +153,7 @@ impl Statistics {
             "resyncs": shaped.resyncs,
             "given_up": shaped.given_up,
             "unshaped_programs": shaped.unshaped_programs,
+            "program_changes": shaped.program_changes,
             "delay": {
                 "p50_ms": delay.map(|delay| delay.p50),
                 "p99_ms": delay.map(|delay| delay.p99),

@@ -93,6 +93,8 @@ impl SrtAddress {
                 let settings = Settings::new(Direction::Receive).with_stream_id(&decoded(text)?);
                 self.stream_id = settings.map_err(|error| error.to_string())?.stream_id;
             }
+            // What there is anyway, as FFmpeg and srt-live-transmit name it.
+            Some(("transtype", "live") | ("pkt_size" | "payload_size", "1316")) => {}
             _ => {
                 let name = option.split('=').next().unwrap_or(option);
                 return Err(format!("{name}: expected mode, latency, passphrase, pbkeylen or streamid"));
@@ -168,6 +170,7 @@ mod tests {
         {
             assert!(parsed(name).unwrap().is_listener, "{name}");
         }
+        assert!(parsed("srt://:9000?transtype=live&pkt_size=1316").is_ok());
         assert_eq!(parsed("srt://:9000").unwrap().latency, TimeDelta::from_millis(120));
         assert!(SrtAddress::parse("udp://127.0.0.1:1").is_none());
         assert_eq!(SrtAddress::shown("srt://a:1?passphrase=secret"), "srt://a:1");
@@ -193,6 +196,7 @@ mod tests {
             ("srt://:9000?passphrase=ten-octets&pbkeylen=17", "16, 24 or 32"),
             ("srt://:9000?streamid=a", "caller"),
             ("srt://:9000?transtype=file", "transtype: expected"),
+            ("srt://:9000?pkt_size=188", "pkt_size: expected"),
             ("srt://:9000?ttl", "ttl: expected"),
         ] {
             let error = parsed(name).unwrap_err();
