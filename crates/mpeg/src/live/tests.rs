@@ -99,8 +99,8 @@ fn every_packet_leaves_by_the_clock_of_the_stream() {
     assert_eq!((out.len(), report.packets_out), (arrivals.len(), arrivals.len() as u64));
     for (departure, (at, packet)) in out.iter().zip(&arrivals) {
         assert_eq!(departure.arrival, *at);
-        // The lead of the start takes an eighth, which is given back slowly.
-        let error = departure.due.since(*at).as_secs_f64() - 0.35;
+        // The lead of the start takes three sixteenths, which are given back slowly.
+        let error = departure.due.since(*at).as_secs_f64() - 0.325;
         assert!((-1e-3..2e-3).contains(&error), "{error}");
         let shaped = PacketView::new(&departure.bytes).unwrap();
         // A clock reference stays in its place.
