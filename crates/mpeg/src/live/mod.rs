@@ -72,7 +72,7 @@ pub struct Report {
     pub unshaped_programs: u64,
     /// Times at which the tables named other programmes than before.
     pub program_changes: u64,
-    /// By programme, those of former tables first, as far as [`FORMER`] of them are kept.
+    /// By programme, those of former tables first, 32 of them at most.
     pub programs: Vec<ProgramReport>,
 }
 

@@ -23,6 +23,8 @@ const UNCOVERED: f64 = 0.005;
 const LEAD_STEP: f64 = 2e6;
 /// The lead at the start, as a share of the longest.
 const FIRST_LEAD: f64 = 0.75;
+/// The most that the lead shrinks, as a share of the time: what a decoder's clock may differ (13818-1, 2.4.2.1).
+const GIVEN_BACK: f64 = 30e-6;
 /// The start: 20 s, in which the first packet is found to have been early or late.
 const START: i64 = 20_000_000_000;
 
@@ -122,7 +124,7 @@ impl PlayoutClock {
                 self.resyncs += u64::from(resyncs);
                 let most = if catches_up { CATCH_UP } else { steepest(time) } * passed as f64;
                 if !resyncs && !catches_up {
-                    self.lead(deviation, steepest(time) * passed as f64);
+                    self.lead(deviation, passed as f64, steepest(time));
                 }
                 let step = if resyncs { deviation } else { (GAIN * deviation).clamp(-most, most) };
                 let added = if resyncs || catches_up { (last.added + step).max(0.0) } else { last.added };
@@ -145,13 +147,13 @@ impl PlayoutClock {
         (self.last, self.newest) = (Some(next), departure);
     }
 
-    /// Follows the lead that jitter wants, by `most` nanoseconds.
-    fn lead(&mut self, deviation: f64, most: f64) {
+    /// Follows the lead that jitter wants: within `passed` nanoseconds it grows by the share `steepest` of them at most.
+    fn lead(&mut self, deviation: f64, passed: f64, steepest: f64) {
         let [wanted, lead] = self.leads;
         let is_uncovered = -deviation > wanted;
         let step = LEAD_STEP * (f64::from(u8::from(is_uncovered)) - UNCOVERED);
         let wanted = (wanted + step).clamp(0.0, self.resync.as_nanos() as f64);
-        self.leads = [wanted, lead + (wanted - lead).clamp(-most, most)];
+        self.leads = [wanted, lead + (wanted - lead).clamp(-GIVEN_BACK * passed, steepest * passed)];
     }
 }
 
@@ -195,8 +197,8 @@ mod tests {
     fn jitter_is_smoothed_and_drift_followed() {
         let mut clock = PlayoutClock::new(DELAY, TimeDelta::from_millis(100));
         let (mut last, mut worst) = (0.0, 0.0f64);
-        // Six minutes; the source's clock is 50 ppm slow, and packets come up to 8 ms late.
-        for index in 0..9000u64 {
+        // An hour; the source's clock is 50 ppm slow, and packets come up to 8 ms late.
+        for index in 0..90_000u64 {
             let millis = 40.0 * index as f64 * (1.0 + 50e-6);
             let jitter = (index * 7 % 5) as f64 * 2.0;
             clock.push(at(1000.0 + millis + jitter), Some((27_000 * 40 * index, false)));
@@ -208,8 +210,8 @@ mod tests {
             }
         }
         // The earliest ones leave when the delay has passed: 4 ms before the mean.
-        let expected = 1000.0 + 40.0 * 8998.0 * (1.0 + 50e-6);
-        assert!((last - expected).abs() < 1.5 && worst < 0.1, "{last} of {expected}, {worst}");
+        let expected = 1000.0 + 40.0 * 89_998.0 * (1.0 + 50e-6);
+        assert!((last - expected).abs() < 2.5 && worst < 0.1, "{last} of {expected}, {worst}");
         assert_eq!(clock.resyncs, 0);
     }
 
@@ -217,7 +219,7 @@ mod tests {
     fn the_delay_holds_for_a_source_that_sends_in_bursts() {
         let mut clock = PlayoutClock::new(DELAY, TimeDelta::from_millis(400));
         let (mut arrivals, mut delays) = (VecDeque::new(), Vec::new());
-        for index in 0..20_000u64 {
+        for index in 0..150_000u64 {
             // Ten references at a time, as the last of them is due.
             let arrival = 1000.0 + 40.0 * (index / 10 * 10) as f64;
             arrivals.push_back(arrival);
@@ -229,7 +231,7 @@ mod tests {
         let above = delays.iter().skip(1000).filter(|&&delay| delay > 2.0).count();
         assert!(above * 100 <= delays.len() - 1000, "{above} of {} above the stated delay", delays.len());
         // As long as the burst, and no longer, once what the start had more is given back.
-        let shortest = delays.iter().skip(15_000).copied().fold(f64::MAX, f64::min);
+        let shortest = delays.iter().skip(120_000).copied().fold(f64::MAX, f64::min);
         assert!(shortest > -370.0, "{shortest}");
     }
 
