@@ -3,8 +3,9 @@
 use crate::settings::{KeyLength, Passphrase};
 use crate::{KeyFlag, Sequence};
 use aes::cipher::generic_array::GenericArray;
-use aes::cipher::{BlockDecrypt, BlockEncrypt, KeyInit, KeyIvInit, StreamCipher};
+use aes::cipher::{KeyIvInit, StreamCipher};
 use aes::{Aes128, Aes192, Aes256};
+use aes_kw::{Kek, KekAes128, KekAes192, KekAes256};
 use ctr::Ctr128BE;
 use std::fmt;
 use std::num::NonZeroU32;
@@ -93,7 +94,7 @@ impl KeyRing {
 
 /// The key that wraps keys.
 pub(crate) struct WrappingKey {
-    cipher: Cipher,
+    cipher: KeyCipher,
     /// What it was made from.
     length: KeyLength,
     salt: [u8; SALT_LEN],
@@ -105,16 +106,14 @@ impl fmt::Debug for WrappingKey {
     }
 }
 
-enum Cipher {
-    Aes128(Box<Aes128>),
-    Aes192(Box<Aes192>),
-    Aes256(Box<Aes256>),
+enum KeyCipher {
+    Aes128(Box<KekAes128>),
+    Aes192(Box<KekAes192>),
+    Aes256(Box<KekAes256>),
 }
 
 /// Section 6.1.5: rounds of PBKDF2.
 const ROUNDS: NonZeroU32 = NonZeroU32::new(2048).unwrap();
-/// RFC 3394, section 2.2.3.1.
-const INITIAL_VALUE: [u8; 8] = [0xa6; 8];
 
 impl WrappingKey {
     /// Section 6.1.5: PBKDF2 with HMAC-SHA1 of the passphrase and the last 64 bits of the salt. It takes about a millisecond.
@@ -123,7 +122,7 @@ impl WrappingKey {
         let key = &mut key[..length.octets()];
         let algorithm = ring::pbkdf2::PBKDF2_HMAC_SHA1;
         ring::pbkdf2::derive(algorithm, ROUNDS, &salt[8..], passphrase.as_bytes(), key);
-        Self { cipher: Cipher::new(length, key), length, salt }
+        Self { cipher: KeyCipher::new(length, key), length, salt }
     }
 
     /// Whether it was made from the same.
@@ -131,76 +130,33 @@ impl WrappingKey {
         (self.length, self.salt) == (length, salt)
     }
 
-    /// RFC 3394, section 2.2.1. `keys` has a multiple of eight octets.
-    pub(crate) fn wrap(&self, keys: &[u8]) -> Vec<u8> {
-        let count = keys.len() / 8;
-        let mut wrapped = [&INITIAL_VALUE[..], keys].concat();
-        for step in 1..=6 * count {
-            let at = 8 * ((step - 1) % count + 1);
-            let mut block = [0; 16];
-            block[..8].copy_from_slice(&wrapped[..8]);
-            block[8..].copy_from_slice(&wrapped[at..at + 8]);
-            self.cipher.encrypt(&mut block);
-            exclusive_or(&mut block, step);
-            wrapped[..8].copy_from_slice(&block[..8]);
-            wrapped[at..at + 8].copy_from_slice(&block[8..]);
-        }
-        wrapped
+    /// RFC 3394, section 2.2.1. Nothing where `keys` has no multiple of eight octets.
+    pub(crate) fn wrap(&self, keys: &[u8]) -> Option<Vec<u8>> {
+        let wrapped = match &self.cipher {
+            KeyCipher::Aes128(kek) => kek.wrap_vec(keys),
+            KeyCipher::Aes192(kek) => kek.wrap_vec(keys),
+            KeyCipher::Aes256(kek) => kek.wrap_vec(keys),
+        };
+        wrapped.ok()
     }
 
     /// RFC 3394, section 2.2.2. Nothing where it was wrapped with another key.
     pub(crate) fn unwrap(&self, wrapped: &[u8]) -> Option<Vec<u8>> {
-        if !wrapped.len().is_multiple_of(8) || wrapped.len() < 3 * 8 {
-            return None;
-        }
-        let count = wrapped.len() / 8 - 1;
-        let mut keys = wrapped.to_vec();
-        for step in (1..=6 * count).rev() {
-            let at = 8 * ((step - 1) % count + 1);
-            let mut block = [0; 16];
-            block[..8].copy_from_slice(&keys[..8]);
-            block[8..].copy_from_slice(&keys[at..at + 8]);
-            exclusive_or(&mut block, step);
-            self.cipher.decrypt(&mut block);
-            keys[..8].copy_from_slice(&block[..8]);
-            keys[at..at + 8].copy_from_slice(&block[8..]);
-        }
-        let is_ours = keys[..8].iter().zip(INITIAL_VALUE).fold(0, |sum, (a, b)| sum | (a ^ b)) == 0;
-        is_ours.then(|| keys.split_off(8))
+        let keys = match &self.cipher {
+            KeyCipher::Aes128(kek) => kek.unwrap_vec(wrapped),
+            KeyCipher::Aes192(kek) => kek.unwrap_vec(wrapped),
+            KeyCipher::Aes256(kek) => kek.unwrap_vec(wrapped),
+        };
+        keys.ok()
     }
 }
 
-/// XOR of the first half of a block with the number of a step.
-fn exclusive_or(block: &mut [u8; 16], step: usize) {
-    for (octet, number) in block[..8].iter_mut().zip((step as u64).to_be_bytes()) {
-        *octet ^= number;
-    }
-}
-
-impl Cipher {
+impl KeyCipher {
     fn new(length: KeyLength, key: &[u8]) -> Self {
         match length {
-            KeyLength::Aes128 => Self::Aes128(Box::new(Aes128::new(GenericArray::from_slice(key)))),
-            KeyLength::Aes192 => Self::Aes192(Box::new(Aes192::new(GenericArray::from_slice(key)))),
-            KeyLength::Aes256 => Self::Aes256(Box::new(Aes256::new(GenericArray::from_slice(key)))),
-        }
-    }
-
-    fn encrypt(&self, block: &mut [u8; 16]) {
-        let block = GenericArray::from_mut_slice(block);
-        match self {
-            Self::Aes128(cipher) => cipher.encrypt_block(block),
-            Self::Aes192(cipher) => cipher.encrypt_block(block),
-            Self::Aes256(cipher) => cipher.encrypt_block(block),
-        }
-    }
-
-    fn decrypt(&self, block: &mut [u8; 16]) {
-        let block = GenericArray::from_mut_slice(block);
-        match self {
-            Self::Aes128(cipher) => cipher.decrypt_block(block),
-            Self::Aes192(cipher) => cipher.decrypt_block(block),
-            Self::Aes256(cipher) => cipher.decrypt_block(block),
+            KeyLength::Aes128 => Self::Aes128(Box::new(Kek::new(GenericArray::from_slice(key)))),
+            KeyLength::Aes192 => Self::Aes192(Box::new(Kek::new(GenericArray::from_slice(key)))),
+            KeyLength::Aes256 => Self::Aes256(Box::new(Kek::new(GenericArray::from_slice(key)))),
         }
     }
 }
@@ -208,13 +164,14 @@ impl Cipher {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aes::cipher::{BlockEncrypt, KeyInit};
 
     fn hex(text: &str) -> Vec<u8> {
         (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
     }
 
     fn wrapping(length: KeyLength, key: &[u8]) -> WrappingKey {
-        WrappingKey { cipher: Cipher::new(length, key), length, salt: [0; 16] }
+        WrappingKey { cipher: KeyCipher::new(length, key), length, salt: [0; 16] }
     }
 
     /// RFC 3394, sections 4.1, 4.2 and 4.6.
@@ -233,7 +190,7 @@ mod tests {
             ),
         ] {
             let wrapping = wrapping(length, &key[..length.octets()]);
-            let wrapped = wrapping.wrap(&data[..octets]);
+            let wrapped = wrapping.wrap(&data[..octets]).unwrap();
             assert_eq!(wrapped, hex(expected));
             assert_eq!(wrapping.unwrap(&wrapped).unwrap(), &data[..octets]);
             let mut wrong = wrapped.clone();
@@ -272,7 +229,12 @@ mod tests {
             for (block, chunk) in payload.chunks(16).enumerate() {
                 counter[14..].copy_from_slice(&[0, block as u8]);
                 let mut expected = counter;
-                Cipher::new(length, key.octets()).encrypt(&mut expected);
+                let (octets, block) = (key.octets(), GenericArray::from_mut_slice(&mut expected));
+                match length {
+                    KeyLength::Aes128 => Aes128::new_from_slice(octets).unwrap().encrypt_block(block),
+                    KeyLength::Aes192 => Aes192::new_from_slice(octets).unwrap().encrypt_block(block),
+                    KeyLength::Aes256 => Aes256::new_from_slice(octets).unwrap().encrypt_block(block),
+                }
                 assert_eq!(chunk, &expected[..chunk.len()]);
             }
             key.apply(Sequence::new(0x0102_0304), &mut payload);

@@ -41,7 +41,7 @@ impl KeyMaterial {
             has_odd: has(KeyFlag::Odd),
             length: KeyLength::from_octets(first.octets().len())?,
             salt: first.salt(),
-            wrapped: with.wrap(&octets),
+            wrapped: with.wrap(&octets)?,
         })
     }
 
