@@ -1,6 +1,6 @@
 //! Shapes a transport stream while it comes, and says when each packet is to leave.
 //!
-//! Every packet of the input becomes one of the output: it leaves by the stream's own clock, a fixed delay after it came, so its
+//! Every packet of the input becomes one of the output: it leaves by the stream's own clock, before a stated delay has passed, so its
 //! clock references stay true and no octet stays longer in a decoder's buffer than before. What is not shaped in time leaves
 //! unchanged, and is counted.
 
@@ -37,7 +37,7 @@ pub struct Config {
     pub shaper: shape::Config,
     /// What is shaped.
     pub programs: Programs,
-    /// From the arrival of a packet to its departure; at least [`Config::LEAST_DELAY`].
+    /// 99 of 100 packets leave within this of their arrival; at least [`Config::LEAST_DELAY`].
     pub delay: TimeDelta,
     /// Null packets of the input and of the freed room are sent, so that the multiplex rate stays.
     pub null_packets: bool,
@@ -285,6 +285,9 @@ impl LiveShaper {
         let Some(since) = self.looking_since else { return Ok(()) };
         let is_known = self.table.is_complete() || now.since(since) > TABLES_WAIT;
         let wanted = self.wanted(is_known);
+        if is_known || !wanted.is_empty() {
+            self.looking_since = None;
+        }
         let Some(first) = wanted.first() else {
             if is_known && self.branches.is_empty() {
                 return Err(Error::NoVideo {
@@ -293,7 +296,6 @@ impl LiveShaper {
             }
             return Ok(());
         };
-        self.looking_since = None;
         self.clock_pid = Some(first.clock_pid);
         let numbers = || wanted.iter().map(|program| program.number);
         if self.branches.iter().map(|branch| branch.program).eq(numbers()) {

@@ -1,4 +1,4 @@
-//! When packets are to leave: by the clock of the stream, a fixed delay after they came.
+//! When packets are to leave: by the clock of the stream, before a stated delay has passed.
 
 use seaway_units::{TimeDelta, Timestamp};
 use std::collections::VecDeque;

@@ -71,7 +71,7 @@ pub(crate) struct Arguments {
     /// The programme of a transport stream whose video is shaped; the first with MPEG video by default
     #[arg(long, value_name = "NUMBER")]
     program: Option<u16>,
-    /// From the network to the network: how long after its arrival each packet leaves. 1.5 s by default
+    /// From the network to the network: 99 of 100 packets leave within this of their arrival. 1.5 s by default
     #[arg(long, value_name = "TIME")]
     pub(super) delay: Option<TimeDelta>,
     /// From the network to the network: `all` shapes every programme with MPEG video; they share --rate by how hard they are to code
