@@ -32,7 +32,7 @@ pub struct Transmit {
 /// takes the next caller when that is over.
 ///
 /// After each input ([`on_datagram`](Self::on_datagram), [`push`](Self::push), [`handle_timeout`](Self::handle_timeout),
-/// [`close`](Self::close)) drain every `poll_*` until it is empty. Time never runs back.
+/// [`disconnect`](Self::disconnect), [`close`](Self::close)) drain every `poll_*` until it is empty. Time never runs back.
 #[derive(Debug)]
 pub struct Endpoint {
     settings: Settings,
@@ -135,7 +135,7 @@ impl Endpoint {
                 datagram
             }
             Answer::Connected(datagram, connection, stream_id) => {
-                self.disconnect(Disconnection::Silence);
+                self.drop_connection(Disconnection::Silence);
                 self.connect(connection, stream_id);
                 datagram
             }
@@ -180,7 +180,7 @@ impl Endpoint {
         self.connection = Some(connection);
     }
 
-    fn disconnect(&mut self, cause: Disconnection) {
+    fn drop_connection(&mut self, cause: Disconnection) {
         let Some(connection) = self.connection.take() else { return };
         self.statistics.counts += connection.counts();
         self.event(Event::Disconnected { peer: connection.peer(), cause });
@@ -196,7 +196,11 @@ impl Endpoint {
         if connection.holds_stream() {
             return;
         }
-        self.disconnect(cause);
+        self.end_connection(now, cause);
+    }
+
+    fn end_connection(&mut self, now: Timestamp, cause: Disconnection) {
+        self.drop_connection(cause);
         if let Role::Caller { call_at, .. } = &mut self.role {
             *call_at = Some(now + CALL_AGAIN);
         }
@@ -221,6 +225,17 @@ impl Endpoint {
         Ok(())
     }
 
+    /// Closes the connection alone; what waits for its delivery is dropped. A listener takes the next caller then, and a caller
+    /// calls again.
+    pub fn disconnect(&mut self, now: Timestamp) {
+        let Some(connection) = &mut self.connection else { return };
+        connection.close(now);
+        while let Some(datagram) = connection.poll_datagram() {
+            self.out.push_back(Transmit { to: connection.peer(), datagram });
+        }
+        self.end_connection(now, Disconnection::Closed);
+    }
+
     /// Closes the connection and makes no other.
     pub fn close(&mut self, now: Timestamp) {
         self.is_closed = true;
@@ -228,7 +243,7 @@ impl Endpoint {
             connection.close(now);
         }
         self.look_after_connection(now);
-        self.disconnect(Disconnection::Shutdown);
+        self.drop_connection(Disconnection::Shutdown);
         if let Role::Caller { call, call_at, .. } = &mut self.role {
             (*call, *call_at) = (None, None);
         }

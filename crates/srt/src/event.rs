@@ -47,6 +47,8 @@ pub enum Disconnection {
     Shutdown,
     /// The peer is silent.
     Silence,
+    /// This end has closed it, and makes others.
+    Closed,
 }
 
 impl fmt::Display for Disconnection {
@@ -54,6 +56,7 @@ impl fmt::Display for Disconnection {
         f.write_str(match self {
             Self::Shutdown => "it has closed the connection",
             Self::Silence => "it is silent",
+            Self::Closed => "the connection was closed",
         })
     }
 }

@@ -1,10 +1,14 @@
 //! `seaway shape` from the network to the network, with FFmpeg as the source.
 
 use super::process::{Live, free_port, has, seaway, signal};
+use seaway_net::Clock;
+use seaway_units::TimeDelta;
 use serde_json::Value;
 use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Pictures of the clip: eight seconds.
@@ -179,6 +183,117 @@ fn a_source_that_restarts_with_other_programmes_is_shaped_on() {
         let (totals, rate) = (&program["totals"], program["totals"]["rate_out_bps"].as_f64().unwrap());
         assert!(totals["pictures"].as_u64().unwrap() > 100 && (0.9e6..1.05e6).contains(&rate), "{totals}");
     }
+}
+
+/// A clip of MPEG-4 video, which is not shaped.
+pub(super) fn make_other_clip(folder: &Path) {
+    let made =
+        "-f lavfi -i testsrc2=size=320x240:rate=25 -t 20 -c:v mpeg4 -b:v 800k -threads 1 -f mpegts other.ts";
+    assert!(ffmpeg(folder, made).status().unwrap().success());
+}
+
+/// Sends what is no stream until it is dropped: noise, and transport packets of no programme.
+struct Strangers {
+    is_over: Arc<AtomicBool>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Strangers {
+    fn start(port: u16) -> Self {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let ends = is_over.clone();
+        let thread = std::thread::spawn(move || {
+            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            let clock = Clock::start();
+            let mut packet = [0x5a; 188];
+            packet[..4].copy_from_slice(&[0x47, 0x03, 0x21, 0x10]);
+            let datagrams = [vec![0x33; 700], packet.repeat(2), vec![0x47; 187], vec![]];
+            while !ends.load(Ordering::Relaxed) {
+                for datagram in &datagrams {
+                    // Nothing may listen yet.
+                    let _ = socket.send_to(datagram, ("127.0.0.1", port));
+                }
+                clock.sleep_until(clock.now() + TimeDelta::from_millis(5));
+            }
+        });
+        Self { is_over, thread: Some(thread) }
+    }
+}
+
+impl Drop for Strangers {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        let _ = self.thread.take().map(std::thread::JoinHandle::join);
+    }
+}
+
+#[test]
+fn it_waits_for_its_source_whatever_others_send() {
+    if !has("ffmpeg", "-version") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    make_clip(folder.path(), &["1500k"], "2M");
+    let port = free_port();
+    let strangers = Strangers::start(port);
+    let input = format!("udp://127.0.0.1:{port}");
+    let output = format!("udp://127.0.0.1:{}", free_port());
+    let options = ["--rate", "1 Mbit/s", "--delay", "700 ms", "--stats", "json"];
+    let mut shape = Live::start(seaway(folder.path(), &[&["shape", &input, &output][..], &options].concat()));
+    assert!(shape.wait_for_note("; waiting").contains("no programme"));
+    let before = shape.wait_for("a line", |line| line["time_s"].as_f64() > Some(5.0));
+    assert!(before["input"]["malformed"].as_u64() > Some(0), "{before}");
+    assert!(before["dropped_without_program"].as_u64() > Some(0), "{before}");
+    assert_eq!((before["packets_out"].as_u64(), before["output"]["datagrams"].as_u64()), (Some(0), Some(0)));
+    let source = format!("-re -i clip.ts -map 0 -c copy -f mpegts -muxrate 3M {input}?pkt_size=1316");
+    assert!(ffmpeg(folder.path(), &source).status().unwrap().success());
+    drop(strangers);
+    shape.wait_for("all pictures", |line| line["video"][0]["pictures"].as_u64() >= Some(PICTURES - 5));
+    shape.interrupt();
+    let (status, lines, notes) = shape.end();
+    let last: Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
+    assert!(matches!(status.code(), Some(0 | 3)), "{notes}");
+    assert_eq!((&last["ceiling_held"], last["program_changes"].as_u64()), (&true.into(), Some(0)), "{last}");
+    let totals = &last["programs"][0]["totals"];
+    assert!((0.93e6..1.02e6).contains(&totals["rate_out_bps"].as_f64().unwrap()), "{totals}");
+}
+
+#[test]
+fn a_run_that_shaped_nothing_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = free_port();
+    let _strangers = Strangers::start(port);
+    let (input, output) = (format!("udp://127.0.0.1:{port}"), format!("udp://127.0.0.1:{}", free_port()));
+    let command = seaway(folder.path(), &["shape", &input, &output, "--ratio", "0.8", "--stats", "json"]);
+    let mut shape = Live::start(command);
+    shape.wait_for("the strangers", |line| line["packets_in"].as_u64() > Some(100));
+    shape.interrupt();
+    let (status, lines, notes) = shape.end();
+    assert_eq!(status.code(), Some(1), "{notes}");
+    assert!(lines.lines().last().is_some_and(|line| line.contains(r#""type":"end""#)), "{lines}");
+    let sentences: Vec<_> = notes.lines().filter(|line| line.contains("no programme")).collect();
+    assert!(sentences.len() == 1 && !notes.contains("packets in"), "{notes}");
+}
+
+#[test]
+fn a_source_without_mpeg_video_is_refused() {
+    if !has("ffmpeg", "-version") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    make_other_clip(folder.path());
+    let (input, output) =
+        (format!("udp://127.0.0.1:{}", free_port()), format!("udp://127.0.0.1:{}", free_port()));
+    let mut shape =
+        Live::start(seaway(folder.path(), &["shape", &input, &output, "--ratio", "0.8", "--stats", "json"]));
+    shape.wait_for("its start", |line| line["type"] == "sample");
+    let source = format!("-re -i other.ts -map 0 -c copy -f mpegts {input}?pkt_size=1316");
+    let mut source = ffmpeg(folder.path(), &source).spawn().unwrap();
+    let (status, _, notes) = shape.end();
+    let _ = source.kill();
+    let _ = source.wait();
+    assert_eq!(status.code(), Some(2), "{notes}");
+    assert!(notes.contains("MPEG-4 Visual"), "{notes}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `seaway shape` by SRT, with FFmpeg's libsrt at the other ends.
 
 use super::process::{Live, free_port, seaway, signal};
-use super::shape::{PICTURES, decoded, ffmpeg, make_clip};
+use super::shape::{PICTURES, decoded, ffmpeg, make_clip, make_other_clip};
 use super::srt::is_there;
 use seaway_net::Clock;
 use seaway_units::TimeDelta;
@@ -30,7 +30,11 @@ impl Peer {
     }
 
     fn play(folder: &Path, to: &str) -> Self {
-        Self::start(folder, &format!("-re -i clip.ts -map 0 -c copy -f mpegts -muxrate 3M {to}"))
+        Self::play_clip(folder, "clip.ts", to)
+    }
+
+    fn play_clip(folder: &Path, clip: &str, to: &str) -> Self {
+        Self::start(folder, &format!("-re -i {clip} -map 0 -c copy -f mpegts -muxrate 3M {to}"))
     }
 
     /// Keeps the octets as they come.
@@ -323,6 +327,29 @@ fn a_peer_that_was_killed_is_taken_again() {
     drop(again);
     let (_, notes) = end(shape);
     assert!(notes.contains("it is silent"), "{notes}");
+}
+
+#[test]
+fn a_caller_without_mpeg_video_gives_way_to_the_next() {
+    if !is_there() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    make_clip(folder, &["1500k"], "2M");
+    make_other_clip(folder);
+    let near = free_port();
+    let output = format!("udp://127.0.0.1:{}", free_port());
+    let mut shape = shape(folder, &url(near, "listener", ""), &output);
+    shape.wait_for("its start", |line| line["type"] == "sample");
+    let other = Peer::play_clip(folder, "other.ts", &url(near, "caller", ""));
+    let note = shape.wait_for_note("this caller was refused");
+    assert!(note.contains("MPEG-4 Visual"), "{note}");
+    assert!(!other.ends_well());
+    assert!(Peer::play(folder, &url(near, "caller", "")).ends_well());
+    shape.wait_for("the stream", |line| line["video"][0]["pictures"].as_u64() > Some(PICTURES / 2));
+    let (last, _) = end(shape);
+    assert_eq!(last["input"]["srt"]["connections"].as_u64(), Some(2), "{last}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! One programme of a live stream: its shaper, whose output has the packets of its input one for one.
 
-use crate::container::{self, Error, Multiplex, PacketView};
+use crate::container::{self, ContainerReport, Error, Multiplex, PacketView};
 use crate::pipeline::{self, Pipeline, Report};
 use crate::shape::{self, Target};
 
@@ -52,9 +52,19 @@ impl Branch {
     }
 
     pub(super) fn push(&mut self, packet: &PacketView) -> Result<(), Error> {
-        self.pipeline.push(packet.bytes())?;
+        let pushed = self.pipeline.push(packet.bytes());
         self.collect();
-        Ok(())
+        match pushed {
+            // A map of another source may have come before that of the programme.
+            Err(Error::NoVideo { .. }) if !self.has_video() => Ok(()),
+            result => result,
+        }
+    }
+
+    /// True once the PID of the video is known.
+    fn has_video(&self) -> bool {
+        let container = self.pipeline.report().container.container;
+        matches!(container, Some(ContainerReport::Transport(report)) if report.video_pid != 0)
     }
 
     /// Shapes the pictures that are complete.

@@ -7,15 +7,17 @@
 mod branch;
 mod departures;
 mod playout;
+mod search;
 mod share;
 
 pub use departures::{Departure, Departures, PACKETS_A_DATAGRAM};
 
-use crate::container::{Error, PacketView, ProgramTable, VideoProgram};
+use crate::container::{Error, PacketView};
 use crate::pipeline;
 use crate::shape::{self, Target};
 use branch::{Branch, Work};
 use playout::PlayoutClock;
+use search::ProgramSearch;
 use seaway_units::{Bitrate, TimeDelta, Timestamp};
 use serde::Serialize;
 use share::RateShare;
@@ -62,6 +64,8 @@ pub struct Report {
     pub packets_in: u64,
     /// Packets that were given a departure.
     pub packets_out: u64,
+    /// Packets that were left out because no programme was known.
+    pub dropped_without_program: u64,
     /// Null packets that were left out.
     pub null_packets_dropped: u64,
     /// Times at which the source's clock was recovered anew: it jumped, or the source paused.
@@ -94,11 +98,29 @@ struct Waiting {
     arrival: Timestamp,
     due: Option<Timestamp>,
     bytes: [u8; PacketView::LEN],
-    is_null: bool,
 }
 
-/// Tables that are not complete after this time will not be; those known count.
-const TABLES_WAIT: TimeDelta = TimeDelta::from_secs(2);
+impl Waiting {
+    fn new(arrival: Timestamp, packet: &PacketView) -> Waiting {
+        let mut bytes = [0; PacketView::LEN];
+        bytes.copy_from_slice(packet.bytes());
+        Waiting { arrival, due: None, bytes }
+    }
+
+    fn pid(&self) -> u16 {
+        u16::from_be_bytes([self.bytes[1], self.bytes[2]]) & 0x1fff
+    }
+
+    /// The packet with its arrival.
+    fn view(&self) -> Option<(Timestamp, PacketView)> {
+        Some((self.arrival, PacketView::new(&self.bytes)?))
+    }
+}
+
+/// Behind a change of the programmes another one is put off for so long: each reads again what waits.
+const LEAST_STAY: TimeDelta = TimeDelta::from_millis(500);
+/// PID of the association table.
+const ASSOCIATION: u16 = 0;
 /// Programmes of former tables that are reported.
 const FORMER: usize = 32;
 /// Rates of several programmes are divided anew so often.
@@ -110,11 +132,12 @@ const DIVISION: TimeDelta = TimeDelta::from_secs(1);
 #[derive(Debug)]
 pub struct LiveShaper {
     config: Config,
-    table: ProgramTable,
-    /// Since when programmes are looked for: at the start, and where the tables changed.
-    looking_since: Option<Timestamp>,
+    search: ProgramSearch,
+    /// When the programmes changed last.
+    changed: Option<Timestamp>,
     clock: PlayoutClock,
     clock_pid: Option<u16>,
+    /// One for each programme that is shaped; none before the first is known.
     branches: Vec<Branch>,
     waiting: VecDeque<Waiting>,
     /// How many of them have a departure.
@@ -139,9 +162,9 @@ impl LiveShaper {
     pub fn new(config: Config) -> LiveShaper {
         let clock = PlayoutClock::new(config.delay, config.reserve());
         LiveShaper {
+            search: ProgramSearch::new(config.programs),
             config,
-            table: ProgramTable::default(),
-            looking_since: None,
+            changed: None,
             clock,
             clock_pid: None,
             branches: Vec::new(),
@@ -162,16 +185,23 @@ impl LiveShaper {
 
     /// Takes the next packet of the stream, which came at `now`.
     ///
+    /// Until a programme is known packets are held for a part of the delay, and then left out.
+    ///
     /// # Errors
-    /// [`Error::NoVideo`] and [`Error::Scrambled`] where there is nothing to shape.
+    /// [`Error::NoVideo`] where no programme was known yet and the stream has carried others alone for some seconds. The shaper
+    /// has forgotten that stream then, and may be given another.
     pub fn push(&mut self, now: Timestamp, packet: &PacketView) -> Result<(), Error> {
         self.report.packets_in += 1;
-        self.look_for_programs(now, packet)?;
+        if self.branches.is_empty() {
+            if !self.begin(now, packet)? {
+                return Ok(());
+            }
+        } else {
+            self.follow_tables(now, packet)?;
+        }
         let reference = packet.clock_reference().filter(|_| self.clock_pid == Some(packet.pid()));
         self.clock.push(now, reference);
-        let mut bytes = [0; PacketView::LEN];
-        bytes.copy_from_slice(packet.bytes());
-        self.waiting.push_back(Waiting { arrival: now, due: None, bytes, is_null: packet.is_null() });
+        self.waiting.push_back(Waiting::new(now, packet));
         self.each_branch(|branch| branch.push(packet))?;
         self.advance();
         if self.waiting.len() > self.config.memory / size_of::<Waiting>() {
@@ -186,7 +216,7 @@ impl LiveShaper {
     /// As [`LiveShaper::push`].
     pub fn handle_timeout(&mut self, now: Timestamp) -> Result<(), Error> {
         self.divide(now);
-        while let Some(first) = self.waiting.front() {
+        while let Some(first) = self.waiting.front().filter(|_| !self.branches.is_empty()) {
             let (due, number) = (self.expected_due(first), self.passed);
             let is_hurried = self.hurried == Some(number);
             // What other programmes computed meanwhile may have taken the time from one deadline to the other.
@@ -231,7 +261,8 @@ impl LiveShaper {
     /// When to call [`LiveShaper::handle_timeout`].
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         let division = self.divided.map(|last| last + DIVISION);
-        let first = self.waiting.front().map(|first| match self.hurried {
+        let shaped = self.waiting.front().filter(|_| !self.branches.is_empty());
+        let first = shaped.map(|first| match self.hurried {
             Some(number) if number == self.passed => self.late_at(self.expected_due(first)),
             _ => self.hurry_at(self.expected_due(first)),
         });
@@ -277,54 +308,65 @@ impl LiveShaper {
         due - self.config.reserve() / 4
     }
 
-    /// Looks for the programmes until they are known, and again where the tables change.
-    fn look_for_programs(&mut self, now: Timestamp, packet: &PacketView) -> Result<(), Error> {
-        if self.table.push(packet) || self.branches.is_empty() {
-            self.looking_since.get_or_insert(now);
-        }
-        let Some(since) = self.looking_since else { return Ok(()) };
-        let is_known = self.table.is_complete() || now.since(since) > TABLES_WAIT;
-        let wanted = self.wanted(is_known);
-        if is_known || !wanted.is_empty() {
-            self.looking_since = None;
-        }
-        let Some(first) = wanted.first() else {
-            if is_known && self.branches.is_empty() {
-                return Err(Error::NoVideo {
-                    found: "none in the programme maps of a transport stream".to_owned(),
-                });
+    /// Holds packets until a programme is known; true where it is, and the packet is the next to be shaped.
+    fn begin(&mut self, now: Timestamp, packet: &PacketView) -> Result<bool, Error> {
+        let found = match self.search.first(now, packet, &self.waiting) {
+            Ok(found) => found.to_vec(),
+            Err(error) => {
+                self.report.dropped_without_program += 1;
+                self.drop_held(self.waiting.len());
+                return Err(error);
             }
-            return Ok(());
         };
+        // What is older would leave too late to be shaped.
+        let longest = self.clock.shortest_delay() - self.config.reserve();
+        let old = self.waiting.partition_point(|packet| now.since(packet.arrival) > longest);
+        let most = self.config.memory / size_of::<Waiting>();
+        self.drop_held(old.max((self.waiting.len() + 1).saturating_sub(most)));
+        // Without its association table nothing finds the programme.
+        let table = self.waiting.iter().position(|packet| packet.pid() == ASSOCIATION);
+        let table = table.or((packet.pid() == ASSOCIATION).then_some(self.waiting.len()));
+        let (Some(first), Some(table)) = (found.first(), table) else {
+            self.waiting.push_back(Waiting::new(now, packet));
+            return Ok(false);
+        };
+        self.drop_held(table);
         self.clock_pid = Some(first.clock_pid);
+        for (arrival, packet) in self.waiting.iter().filter_map(Waiting::view) {
+            let reference = packet.clock_reference().filter(|_| packet.pid() == first.clock_pid);
+            self.clock.push(arrival, reference);
+        }
+        self.open(found.iter().map(|program| program.number))?;
+        Ok(true)
+    }
+
+    fn drop_held(&mut self, count: usize) {
+        self.waiting.drain(..count);
+        self.passed += count as u64;
+        self.report.dropped_without_program += count as u64;
+    }
+
+    /// Shapes other programmes where the tables name others.
+    fn follow_tables(&mut self, now: Timestamp, packet: &PacketView) -> Result<(), Error> {
+        let present = self.branches.first().map(|branch| branch.program);
+        let Some(wanted) = self.search.next(now, packet, present) else { return Ok(()) };
         let numbers = || wanted.iter().map(|program| program.number);
-        if self.branches.iter().map(|branch| branch.program).eq(numbers()) {
+        let stays = self.branches.iter().map(|branch| branch.program).eq(numbers());
+        if !stays && self.changed.is_some_and(|last| now.since(last) < LEAST_STAY) {
+            self.search.look_again(now);
             return Ok(());
         }
+        self.clock_pid = wanted.first().map(|first| first.clock_pid);
+        if stays {
+            return Ok(());
+        }
+        self.changed = Some(now);
         self.leave_programs()?;
         self.open(numbers())
     }
 
-    /// The programmes to shape by the present tables, once all are known.
-    fn wanted(&self, is_known: bool) -> Vec<VideoProgram> {
-        let programs = self.table.with_video();
-        let of = |number: u16| programs.iter().find(|program| program.number == number);
-        match self.config.programs {
-            Programs::One(None) => {
-                let present = self.branches.first().and_then(|branch| of(branch.program));
-                present.or(programs.first()).copied().into_iter().collect()
-            }
-            Programs::One(Some(number)) => of(number).copied().into_iter().collect(),
-            Programs::All if is_known => programs,
-            Programs::All => Vec::new(),
-        }
-    }
-
     /// Hands over what there is of the programmes of former tables.
     fn leave_programs(&mut self) -> Result<(), Error> {
-        if self.branches.is_empty() {
-            return Ok(());
-        }
         self.report.program_changes += 1;
         self.each_branch(Branch::give_up)?;
         self.advance();
@@ -347,7 +389,7 @@ impl LiveShaper {
             self.give(&vec![rate / count.max(1) as f64; count]);
         }
         let waiting: Vec<PacketView> =
-            self.waiting.iter().filter_map(|packet| PacketView::new(&packet.bytes)).collect();
+            self.waiting.iter().filter_map(Waiting::view).map(|(_, packet)| packet).collect();
         waiting.iter().try_for_each(|packet| self.each_branch(|branch| branch.push(packet)))
     }
 
@@ -364,6 +406,8 @@ impl LiveShaper {
         let mut index = 0;
         while index < self.branches.len() {
             match job(&mut self.branches[index]) {
+                // It has no pictures so far.
+                Err(Error::NoVideo { .. }) if self.branches.len() == 1 => index += 1,
                 Err(_) if self.branches.len() > 1 => {
                     self.branches.remove(index);
                     if index < self.work.len() {
@@ -429,7 +473,7 @@ impl LiveShaper {
     fn pass(&mut self) {
         let Some(packet) = self.waiting.pop_front() else { return };
         let due = self.expected_due(&packet);
-        let Waiting { arrival, mut bytes, is_null, .. } = packet;
+        let Waiting { arrival, mut bytes, .. } = packet;
         let input = bytes;
         for branch in &mut self.branches {
             if let Some(shaped) = branch.take().filter(|shaped| **shaped != input) {
@@ -438,7 +482,7 @@ impl LiveShaper {
         }
         self.timed = self.timed.saturating_sub(1);
         self.passed += 1;
-        let is_null = is_null || PacketView::new(&bytes).is_some_and(|packet| packet.is_null());
+        let is_null = PacketView::new(&bytes).is_some_and(|packet| packet.is_null());
         if is_null && !self.config.null_packets {
             self.report.null_packets_dropped += 1;
             return;

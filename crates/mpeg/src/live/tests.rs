@@ -1,6 +1,7 @@
 //! A recorded stream, played to a live shaper by its own clock.
 
 use super::*;
+use crate::container::ProgramTable;
 use crate::shape::Method;
 
 const STREAM: &[u8] = include_bytes!("../../tests/fixtures/two_programmes.ts");
@@ -17,9 +18,10 @@ fn arrivals() -> Vec<(Timestamp, PacketView)> {
     arrivals_of(STREAM, Timestamp::ZERO + TimeDelta::from_secs(5))
 }
 
-/// Arrivals from `begin` on, at the constant rate of the clock references.
+/// Arrivals from `begin` on, at the constant rate of the clock references. What precedes the association table is left out.
 fn arrivals_of(stream: &[u8], begin: Timestamp) -> Vec<(Timestamp, PacketView)> {
-    let packets: Vec<PacketView> = stream.chunks_exact(188).filter_map(PacketView::new).collect();
+    let packets = stream.chunks_exact(188).filter_map(PacketView::new);
+    let packets: Vec<PacketView> = packets.skip_while(|packet| packet.pid() != ASSOCIATION).collect();
     let pid = packets.iter().find(|packet| packet.clock_reference().is_some()).unwrap().pid();
     let stamps: Vec<(usize, u64)> = packets
         .iter()
@@ -142,11 +144,148 @@ fn a_picture_that_takes_longer_to_arrive_than_the_delay_passes_unchanged() {
     assert!(latest.is_some_and(|delay| delay < TimeDelta::from_millis(61)), "{latest:?}");
 }
 
+/// Streams one behind the other, `pause` milliseconds apart.
+fn one_behind_the_other(streams: &[&[u8]], pause: i64) -> Vec<(Timestamp, PacketView)> {
+    let mut all = Vec::new();
+    let mut begin = Timestamp::ZERO + TimeDelta::from_secs(5);
+    for stream in streams {
+        all.extend(arrivals_of(stream, begin));
+        begin = all[all.len() - 1].0 + TimeDelta::from_millis(pause);
+    }
+    all
+}
+
+/// The stream with another type for its video.
+fn with_video_type(stream: &[u8], video_type: u8) -> Vec<u8> {
+    let mut stream = stream.to_vec();
+    for packet in stream.chunks_exact_mut(188) {
+        // A map that begins in its packet, as all do here: 5 octets, and 12 to the first component.
+        let length = 3 + (usize::from(packet[6] & 0xf) << 8 | usize::from(packet[7]));
+        if packet[1] & 0x40 == 0 || packet[4..6] != [0, 2] || length > 183 {
+            continue;
+        }
+        let mut at = 17 + usize::from(packet[16]);
+        while at < length + 1 {
+            if packet[at] == 2 {
+                packet[at] = video_type;
+            }
+            at += 5 + usize::from(packet[at + 4]);
+        }
+        let crc = packet[5..length + 1].iter().fold(!0u32, |crc, byte| {
+            (0..8).fold(crc ^ u32::from(*byte) << 24, |crc, _| (crc << 1) ^ ((crc >> 31) * 0x04c1_1db7))
+        });
+        packet[length + 1..length + 5].copy_from_slice(&crc.to_be_bytes());
+    }
+    stream
+}
+
+/// Tables that name no video, and no packet of what they name.
+fn tables_alone(stream: &[u8]) -> Vec<(Timestamp, PacketView)> {
+    let mut table = ProgramTable::default();
+    stream.chunks_exact(188).filter_map(PacketView::new).for_each(|packet| {
+        table.push(&packet);
+    });
+    let pids = table.elementary_pids();
+    let mut all = arrivals_of(stream, Timestamp::ZERO + TimeDelta::from_secs(5));
+    all.retain(|(_, packet)| !pids.contains(&packet.pid()));
+    all
+}
+
 #[test]
-fn a_stream_without_video_is_refused() {
-    let mut shaper = LiveShaper::new(config(400, Programs::One(Some(77)), Target::Ratio(0.7)));
-    let outcome = arrivals().iter().try_for_each(|(at, packet)| shaper.push(*at, packet));
-    assert!(matches!(outcome, Err(Error::NoVideo { .. })));
+fn a_stream_that_carries_no_video_is_refused_and_forgotten() {
+    let other = with_video_type(STREAM, 0x1b);
+    for (stream, programs, found) in [
+        (&other[..], Programs::One(None), "H.264 video"),
+        (STREAM, Programs::One(Some(77)), "without programme 77"),
+    ] {
+        let all = one_behind_the_other(&[stream; 5], 0);
+        let mut shaper = LiveShaper::new(config(400, programs, Target::Ratio(0.7)));
+        let refused = all.iter().find_map(|(at, packet)| Some((*at, shaper.push(*at, packet).err()?)));
+        let (at, error) = refused.unwrap();
+        let seconds = at.since(all[0].0).as_secs_f64();
+        assert!((3.0..3.2).contains(&seconds) && error.to_string().contains(found), "{seconds}: {error}");
+        assert!(shaper.pull().is_none() && shaper.waiting.is_empty());
+        // Another stream is as the first one.
+        if programs != Programs::One(None) {
+            shaper = LiveShaper::new(config(400, Programs::One(None), Target::Ratio(0.7)));
+        }
+        let later = one_behind_the_other(&[STREAM; 2], 0);
+        for (at, packet) in later.into_iter().map(|(at, packet)| (at + TimeDelta::from_secs(10), packet)) {
+            shaper.handle_timeout(at).unwrap();
+            shaper.push(at, &packet).unwrap();
+        }
+        let report = shaper.report();
+        assert!(report.programs[0].report.totals.pictures > 30 && report.program_changes == 0, "{report:?}");
+    }
+}
+
+/// What comes before the stream leaves no trace: packets of no programme, and tables that name what does not come.
+#[test]
+fn what_others_send_before_the_stream_is_dropped() {
+    let forged = [tables_alone(&with_video_type(STREAM, 0x1b)), tables_alone(&with_video_type(STREAM, 0x24))];
+    let mut bytes = [0xff; 188];
+    bytes[..4].copy_from_slice(&[0x47, 0x03, 0x21, 0x10]);
+    let junk = PacketView::new(&bytes).unwrap();
+    for programs in [Programs::One(None), Programs::One(Some(1)), Programs::All] {
+        let mut shaper = LiveShaper::new(config(400, programs, Target::Ratio(0.7)));
+        let mut now = Timestamp::ZERO;
+        // 15 Mbit/s for twenty seconds, and other tables every other second.
+        for millis in 0..20_000 {
+            now = Timestamp::ZERO + TimeDelta::from_millis(millis);
+            for _ in 0..10 {
+                shaper.push(now, &junk).unwrap();
+            }
+            if millis % 1000 == 0 {
+                let tables = &forged[(millis / 2000 % 2) as usize];
+                tables.iter().for_each(|(_, packet)| shaper.push(now, packet).unwrap());
+            }
+            shaper.handle_timeout(now).unwrap();
+            // A quarter of the delay of it, and no more.
+            assert!(shaper.waiting.len() < 2_400 + forged[0].len(), "{}", shaper.waiting.len());
+            assert!(shaper.pull().is_none() && shaper.poll_timeout().is_none_or(|due| due > now));
+        }
+        let before = shaper.report().packets_in;
+        let stream = arrivals_of(STREAM, now + TimeDelta::from_millis(2));
+        let mut out = Vec::new();
+        for (at, packet) in &stream {
+            while let Some(due) = shaper.poll_timeout().filter(|due| due <= at) {
+                shaper.handle_timeout(due).unwrap();
+            }
+            shaper.push(*at, packet).unwrap();
+            out.extend(std::iter::from_fn(|| shaper.pull()));
+        }
+        let report = shaper.report();
+        // The last forged tables came 999 ms before.
+        assert_eq!(report.dropped_without_program, before, "{programs:?}");
+        assert_eq!((report.program_changes, report.unshaped_programs), (0, 0));
+        assert!(out.len() > stream.len() / 2 && out.is_sorted_by_key(|departure| departure.due));
+        assert_eq!((out[0].arrival, out[0].bytes.as_slice()), (stream[0].0, stream[0].1.bytes()));
+        let pictures = |program: &ProgramReport| program.report.totals.pictures;
+        assert!(report.programs.iter().all(|program| pictures(program) > 10), "{report:?}");
+        assert_eq!(report.programs.len(), if programs == Programs::All { 2 } else { 1 });
+    }
+}
+
+/// The programme of forged tables gives way to that of the stream, whatever its packets were.
+#[test]
+fn a_forged_programme_does_not_stay() {
+    let forged = arrivals_of(ANOTHER, Timestamp::ZERO + TimeDelta::from_secs(1));
+    let forged = forged.into_iter().map(|(at, packet)| {
+        let mut bytes = [0x5a; 188];
+        bytes[..4].copy_from_slice(&packet.bytes()[..4]);
+        // Tables stay; video and its clock become noise.
+        let is_video = packet.pid() == 400;
+        (at, if is_video { PacketView::new(&bytes).unwrap() } else { packet })
+    });
+    let stream: Vec<_> = forged.chain(arrivals()).collect();
+    for programs in [Programs::One(None), Programs::All] {
+        let (out, report) =
+            play_watched(config(400, programs, Target::Ratio(0.7)), stream.clone(), TimeDelta::ZERO);
+        assert_eq!(out.len(), stream.len());
+        let shaped = report.programs.iter().filter(|program| program.report.totals.pictures > 10);
+        let numbers: Vec<u16> = shaped.map(|program| program.program).collect();
+        assert_eq!(numbers, if programs == Programs::All { vec![1, 2] } else { vec![1] });
+    }
 }
 
 /// A source with other programmes takes the place of the first one, and the first one comes back.

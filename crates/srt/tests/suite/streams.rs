@@ -142,6 +142,28 @@ fn a_connection_is_made_again() {
     assert!(path.events[0][before..].contains(&Event::Unanswered));
 }
 
+/// A listener drops a caller whose stream it cannot use, and takes the next one.
+#[test]
+fn a_listener_closes_a_connection_and_takes_the_next_caller() {
+    let mut path = Path::new(settings(Direction::Send, 120), settings(Direction::Receive, 120), 10);
+    path.run(500);
+    path.caller.push(path.now, &payload(7)).unwrap();
+    path.run(50);
+    path.listener.disconnect(path.now);
+    path.run(100);
+    let last = |events: &[Event]| events.last().cloned().unwrap();
+    assert!(matches!(last(&path.events[1]), Event::Disconnected { cause: Disconnection::Closed, .. }));
+    assert!(matches!(last(&path.events[0]), Event::Disconnected { cause: Disconnection::Shutdown, .. }));
+    assert!(path.delivered.is_empty(), "what waited is dropped");
+    // The same caller calls again after a second.
+    path.run(2000);
+    assert_eq!(path.listener.statistics().connections, 2);
+    assert_eq!(send(&mut path, true, 50).len(), 50);
+    path.caller.disconnect(path.now);
+    path.run(2000);
+    assert_eq!(path.caller.statistics().connections, 3);
+}
+
 /// A caller that was killed and started again has another socket: it is taken when the old one has been silent for 1.5 s.
 #[test]
 fn a_caller_that_starts_again_is_taken() {

@@ -76,9 +76,15 @@ impl TransportStream {
 impl Container for TransportStream {
     fn push(&mut self, bytes: &[u8], track: &mut VideoTrack) -> Result<(), Error> {
         self.framer.push(bytes);
+        // A packet whose tables have no video passes all the same.
+        let mut outcome = Ok(());
         while let Some(framed) = self.framer.poll() {
             let entry = match framed {
-                Framed::Packet(packet) => self.packet(packet, track)?,
+                Framed::Packet(packet) => {
+                    let (entry, selected) = self.packet(packet, track);
+                    outcome = outcome.and(selected);
+                    entry
+                }
                 Framed::Junk(bytes) => {
                     self.report.sync_losses += 1;
                     self.report.junk_bytes += bytes.len() as u64;
@@ -92,14 +98,15 @@ impl Container for TransportStream {
                 self.advance(track)?;
             }
         }
-        self.advance(track)
+        self.advance(track)?;
+        outcome
     }
 
     fn finish(&mut self, track: &mut VideoTrack) -> Result<(), Error> {
         self.framer.finish();
         self.push(&[], track)?;
         track.close();
-        let Some(video) = &mut self.video else { return Err(self.no_video()) };
+        let Some(video) = &mut self.video else { return Err(self.tables.no_video(self.wanted)) };
         video.end_packet(track);
         self.finished = true;
         self.advance(track)
@@ -149,21 +156,19 @@ impl Container for TransportStream {
 }
 
 impl TransportStream {
-    fn packet(&mut self, packet: Packet, track: &mut VideoTrack) -> Result<Entry, Error> {
+    fn packet(&mut self, packet: Packet, track: &mut VideoTrack) -> (Entry, Result<(), Error>) {
         self.report.packets += 1;
         self.report.transport_errors += u64::from(packet.transport_error());
         let pid = packet.pid();
         if pid == NULL_PID {
             self.report.null_packets += 1;
-            return Ok(Entry::Packet(packet));
+            return (Entry::Packet(packet), Ok(()));
         }
         if let Some(video) = self.video.as_mut().filter(|video| video.pid() == pid) {
-            return Ok(Entry::Video(video.take(packet, track, &mut self.report)));
+            return (Entry::Video(video.take(packet, track, &mut self.report)), Ok(()));
         }
-        if self.tables.push(&packet) {
-            self.select(track)?;
-        }
-        Ok(Entry::Packet(packet))
+        let selected = if self.tables.push(&packet) { self.select(track) } else { Ok(()) };
+        (Entry::Packet(packet), selected)
     }
 
     /// Chooses the video PID by the tables, at first and when they change.
@@ -176,7 +181,8 @@ impl TransportStream {
         });
         let Some((program, pid)) = program.and_then(|program| Some((program, program.video()?))) else {
             let known = self.tables.complete() || program.is_some();
-            return if known && self.video.is_none() { Err(self.no_video()) } else { Ok(()) };
+            let is_missing = known && self.video.is_none();
+            return if is_missing { Err(self.tables.no_video(self.wanted)) } else { Ok(()) };
         };
         self.wanted = Some(program.number);
         (self.report.program, self.report.video_pid) = (program.number, pid);
@@ -186,21 +192,5 @@ impl TransportStream {
             None => self.video = Some(VideoPid::new(pid)),
         }
         Ok(())
-    }
-
-    /// The error for a stream without MPEG-1 or MPEG-2 video.
-    fn no_video(&self) -> Error {
-        let programs = self.tables.programs().iter();
-        let of_interest =
-            programs.filter(|program| self.wanted.is_none_or(|number| program.number == number));
-        let mut names: Vec<String> =
-            of_interest.flat_map(|program| &program.components).map(psi::Component::name).collect();
-        names.dedup();
-        let found = match (names.is_empty(), self.wanted) {
-            (false, _) => format!("a transport stream with {}", names.join(", ")),
-            (true, Some(number)) => format!("a transport stream without programme {number}"),
-            (true, None) => "a transport stream without a programme map".to_owned(),
-        };
-        Error::NoVideo { found }
     }
 }

@@ -3,6 +3,8 @@
 use super::framing::{Framing, PACKET, SYNC};
 use super::packet::{NULL_PID, Packet};
 use super::psi::Tables;
+use crate::container::error::Error;
+use std::collections::BTreeSet;
 
 /// The programmes of a transport stream, as far as its tables have come.
 #[derive(Debug, Default)]
@@ -30,6 +32,16 @@ impl ProgramTable {
     /// True where the maps of all programmes were read.
     pub fn is_complete(&self) -> bool {
         self.tables.complete()
+    }
+
+    /// The PIDs of all elementary streams in the maps that were read.
+    pub(crate) fn elementary_pids(&self) -> BTreeSet<u16> {
+        self.tables.elementary_pids()
+    }
+
+    /// The error that names what there is in place of MPEG-1 or MPEG-2 video.
+    pub(crate) fn no_video(&self, wanted: Option<u16>) -> Error {
+        self.tables.no_video(wanted)
     }
 
     /// The programmes with video whose maps were read.

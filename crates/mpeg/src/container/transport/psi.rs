@@ -1,8 +1,9 @@
 //! Programme association and map tables (ISO/IEC 13818-1, 2.4.4), as far as they lead to the video.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::packet::Packet;
+use crate::container::error::Error;
 
 /// `stream_type` of ISO/IEC 11172-2 and 13818-2 video.
 const VIDEO_TYPES: [u8; 2] = [0x01, 0x02];
@@ -14,6 +15,8 @@ pub(super) const OPUS: [u8; 4] = *b"Opus";
 
 /// Longest section of these tables, in bytes.
 const LONGEST: usize = 1024;
+/// Programmes of an association, at most; further ones are ignored.
+const MOST_PROGRAMS: usize = 512;
 
 /// One elementary stream of a programme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +64,7 @@ pub(super) struct Tables {
     maps: BTreeMap<u16, Sections>,
     listed: Vec<u16>,
     programs: Vec<Program>,
+    complete: bool,
     pub(super) crc_errors: u64,
 }
 
@@ -72,7 +76,27 @@ impl Tables {
 
     /// True where the maps of all programmes in the association were read.
     pub(super) fn complete(&self) -> bool {
-        !self.listed.is_empty() && self.listed.iter().all(|n| self.programs.iter().any(|p| p.number == *n))
+        self.complete
+    }
+
+    /// The PIDs of all elementary streams.
+    pub(super) fn elementary_pids(&self) -> BTreeSet<u16> {
+        self.programs.iter().flat_map(|program| &program.components).map(|component| component.pid).collect()
+    }
+
+    /// The error for a stream without MPEG-1 or MPEG-2 video, or without it in the programme that is wanted.
+    pub(super) fn no_video(&self, wanted: Option<u16>) -> Error {
+        let of_interest =
+            self.programs.iter().filter(|program| wanted.is_none_or(|number| program.number == number));
+        let mut names: Vec<String> =
+            of_interest.flat_map(|program| &program.components).map(Component::name).collect();
+        names.dedup();
+        let found = match (names.is_empty(), wanted) {
+            (false, _) => format!("a transport stream with {}", names.join(", ")),
+            (true, Some(number)) => format!("a transport stream without programme {number}"),
+            (true, None) => "a transport stream without a programme map".to_owned(),
+        };
+        Error::NoVideo { found }
     }
 
     /// Reads a packet; true where a programme changed.
@@ -97,8 +121,10 @@ impl Tables {
             match section[0] {
                 0x00 if packet.pid() == 0 && section[5] & 1 == 1 => self.associate(&section),
                 0x02 if packet.pid() != 0 && section[5] & 1 == 1 => changed |= self.map(&section),
-                _ => {}
+                _ => continue,
             }
+            let has_map = |number: &u16| self.programs.iter().any(|program| program.number == *number);
+            self.complete = !self.listed.is_empty() && self.listed.iter().all(has_map);
         }
         changed
     }
@@ -109,17 +135,20 @@ impl Tables {
             (number, u16::from_be_bytes([entry[2], entry[3]]) & 0x1fff)
         });
         let programs: Vec<(u16, u16)> = entries.filter(|(number, _)| *number != 0).collect();
-        for (number, pid) in &programs {
-            self.maps.entry(*pid).or_default();
-            if !self.listed.contains(number) {
-                self.listed.push(*number);
-            }
-        }
         // A table of a single section replaces the list. One of several sections only adds to it.
         if section[6] == 0 && section[7] == 0 {
             self.listed.retain(|number| programs.iter().any(|(listed, _)| listed == number));
             self.maps.retain(|pid, _| programs.iter().any(|(_, listed)| listed == pid));
             self.programs.retain(|program| self.listed.contains(&program.number));
+        }
+        for (number, pid) in programs {
+            if !self.listed.contains(&number) {
+                if self.listed.len() >= MOST_PROGRAMS {
+                    return;
+                }
+                self.listed.push(number);
+            }
+            self.maps.entry(pid).or_default();
         }
     }
 

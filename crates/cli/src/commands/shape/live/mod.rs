@@ -9,17 +9,17 @@ mod statistics;
 pub(super) use address::is_live;
 
 use super::options::{Arguments, ShapeOptions};
-use crate::failure::{Failure, MISSED};
+use crate::failure::{Failure, MISSED, note};
 use crate::interrupt;
 use address::Address;
 use seaway_mpeg::container::Error;
-use seaway_mpeg::live::{Config, LiveShaper, Programs};
+use seaway_mpeg::live::{Config, LiveShaper, Programs, Report};
 use seaway_mpeg::shape::Ceiling;
 use seaway_net::Clock;
 use seaway_srt::Direction;
 use seaway_units::{TimeDelta, Timestamp};
 use sink::Sink;
-use source::{Arrival, Unpacker};
+use source::{Arrival, SourceReport, Unpacker};
 use srt::{Link, SrtAddress};
 use statistics::Statistics;
 use std::num::NonZeroUsize;
@@ -38,6 +38,8 @@ const WINDOW: NonZeroUsize = NonZeroUsize::new(600).unwrap();
 const POLL: TimeDelta = TimeDelta::from_millis(50);
 /// From one line of `--stats` to the next.
 const INTERVAL: TimeDelta = TimeDelta::from_secs(1);
+/// An input without programmes is reported after so long.
+const WITHOUT_PROGRAM: TimeDelta = TimeDelta::from_secs(5);
 /// Datagrams that are read before the clock is looked at.
 const AT_ONCE: usize = 64;
 /// Octets that may wait, for each programme.
@@ -92,6 +94,8 @@ pub(super) fn run(arguments: &Arguments, plan: &ShapeOptions) -> Result<ExitCode
         shaper: LiveShaper::new(config),
         sink,
         links,
+        waits_since: None,
+        is_waiting_reported: false,
     };
     session.run(&arrivals)?;
     session.finish()
@@ -141,6 +145,9 @@ struct Session<'a> {
     sink: Sink,
     statistics: Statistics,
     links: Vec<Arc<Link>>,
+    /// Since when packets come and no programme is known, and whether that was reported.
+    waits_since: Option<Timestamp>,
+    is_waiting_reported: bool,
 }
 
 impl Session<'_> {
@@ -179,8 +186,13 @@ impl Session<'_> {
 
     fn take(&mut self, arrival: &Arrival) -> Result<(), Failure> {
         let shaper = &mut self.shaper;
-        let taken = self.unpacker.push(arrival, |at, packet| shaper.push(at, packet));
-        taken.map_err(|error| self.refused(&error))?;
+        match self.unpacker.push(arrival, |at, packet| shaper.push(at, packet)) {
+            // The next caller may have what this one has not.
+            Err(error @ Error::NoVideo { .. }) if self.unpacker.drop_caller() => {
+                note(&format!("{}: {error}; this caller was refused", self.name));
+            }
+            taken => taken.map_err(|error| self.refused(&error))?,
+        }
         self.drain()
     }
 
@@ -199,8 +211,22 @@ impl Session<'_> {
         if now < next {
             return Ok(next);
         }
-        self.statistics.line(now, &self.unpacker.report(), &self.shaper.report(), &self.sink.report())?;
+        let (source, shaped) = (self.unpacker.report(), self.shaper.report());
+        self.report_waiting(now, &source, &shaped);
+        self.statistics.line(now, &source, &shaped, &self.sink.report())?;
         Ok((next + INTERVAL).max(now))
+    }
+
+    /// Says once that what comes has no programme to shape.
+    fn report_waiting(&mut self, now: Timestamp, source: &SourceReport, shaped: &Report) {
+        let waits = source.datagrams > 0 && shaped.programs.is_empty();
+        let since = *self.waits_since.get_or_insert(now);
+        if !waits {
+            self.waits_since = None;
+        } else if !self.is_waiting_reported && now.since(since) >= WITHOUT_PROGRAM {
+            self.is_waiting_reported = true;
+            note(&format!("{}: {}; waiting", self.name, without_program(source)));
+        }
     }
 
     /// Prints what was done. What waits for its departure is dropped.
@@ -211,6 +237,21 @@ impl Session<'_> {
             return Err(Failure::running(&format!("{}: nothing came", self.name)));
         }
         let held = self.statistics.end(self.clock.now(), &source, &shaped, &sent)?;
+        if statistics::pictures(&shaped) == 0 {
+            let why = match shaped.programs.first() {
+                None => without_program(&source),
+                Some(program) => format!("no picture of programme {} came", program.program),
+            };
+            return Err(Failure::running(&format!("{}: {why}", self.name)));
+        }
         Ok(if held { ExitCode::SUCCESS } else { ExitCode::from(MISSED) })
     }
+}
+
+/// What to say of a stream that has no programme to shape.
+fn without_program(source: &SourceReport) -> String {
+    let SourceReport { datagrams, malformed, .. } = source;
+    format!(
+        "no programme with MPEG-1 or MPEG-2 video came in {datagrams} datagrams ({malformed} of them without transport packets)"
+    )
 }

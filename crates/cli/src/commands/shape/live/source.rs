@@ -109,6 +109,11 @@ impl Unpacker {
         Unpacker { link: Some(link), ..Self::new(Transport::Udp) }
     }
 
+    /// Closes the connection of a listener; false where the input is none.
+    pub(super) fn drop_caller(&self) -> bool {
+        self.link.as_ref().is_some_and(|link| link.drop_caller())
+    }
+
     pub(super) fn report(&self) -> SourceReport {
         SourceReport { srt: self.link.as_ref().map(|link| link.report()), ..self.report.clone() }
     }

@@ -47,7 +47,7 @@ impl Statistics {
         print(&line)
     }
 
-    /// Prints the last line, and the summary; true where the delay and the ceiling were held.
+    /// Prints the last line, and the summary where pictures were shaped; true where the delay and the ceiling were held.
     pub(super) fn end(
         &mut self,
         now: Timestamp,
@@ -68,6 +68,9 @@ impl Statistics {
             line["ceiling_held"] = json!(ceiling_held);
             line["programs"] = json!(shaped.programs);
             print(&line)?;
+        }
+        if pictures(shaped) == 0 {
+            return Ok(false);
         }
         let (bits_in, bits_out) = video_bits(shaped);
         let ms = |time: TimeDelta| format!("{:.1} ms", time.as_millis_f64());
@@ -149,6 +152,7 @@ impl Statistics {
             "output": output,
             "packets_in": shaped.packets_in,
             "packets_out": shaped.packets_out,
+            "dropped_without_program": shaped.dropped_without_program,
             "null_packets_dropped": shaped.null_packets_dropped,
             "resyncs": shaped.resyncs,
             "given_up": shaped.given_up,
@@ -176,6 +180,11 @@ fn srt_line(name: &str, report: Option<&SrtReport>) -> String {
     format!(
         "{name}: {packets} packets, {lost} lost, {retransmitted} retransmitted, {dropped} dropped{without}\n"
     )
+}
+
+/// Pictures that were shaped.
+pub(super) fn pictures(shaped: &Report) -> u64 {
+    shaped.programs.iter().map(|program| program.report.totals.pictures).sum()
 }
 
 fn video_bits(shaped: &Report) -> (u64, u64) {

@@ -146,6 +146,18 @@ impl Link {
         is_taken && refused == state.refused
     }
 
+    /// Closes the connection of a listener, which takes the next caller then; false for a caller.
+    pub(in super::super) fn drop_caller(&self) -> bool {
+        if self.is_connected {
+            return false;
+        }
+        let now = self.clock.now();
+        let mut state = self.state();
+        state.endpoint.disconnect(now);
+        self.drain(now, &mut state);
+        true
+    }
+
     /// Says goodbye.
     pub(in super::super) fn close(&self) {
         let now = self.clock.now();
