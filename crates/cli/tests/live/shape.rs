@@ -296,6 +296,65 @@ fn a_source_without_mpeg_video_is_refused() {
     assert!(notes.contains("MPEG-4 Visual"), "{notes}");
 }
 
+/// The bits of the pictures in the output, in coding order.
+fn picture_bits(folder: &Path) -> Vec<f64> {
+    let mut probe = Command::new("ffprobe");
+    probe
+        .current_dir(folder)
+        .args("-v error -select_streams v:0 -show_entries packet=size -of csv=p=0".split(' '));
+    let output = probe.arg("got.ts").stdin(Stdio::null()).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.split_whitespace().map(|size| 8.0 * size.trim_end_matches(',').parse::<f64>().unwrap()).collect()
+}
+
+/// By a schedule, then by two writers of a named pipe, one behind the other.
+#[test]
+#[cfg(unix)]
+fn a_live_rate_changes_at_its_time_and_at_once() {
+    if !has("ffmpeg", "-version") || !has("ffprobe", "-version") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    make_clip(folder.path(), &["1500k"], "2M");
+    std::fs::write(folder.path().join("schedule"), "0 s, 1200 kbit/s\n3 s, 600 kbit/s\n").unwrap();
+    let rates = folder.path().join("rates");
+    assert!(Command::new("mkfifo").arg(&rates).status().unwrap().success());
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let output = format!("udp://127.0.0.1:{}", socket.local_addr().unwrap().port());
+    let recording = record(socket);
+    let input = format!("udp://127.0.0.1:{}", free_port());
+    let options =
+        ["--rate-schedule", "schedule", "--control", "rates", "--multiplex", "variable", "--stats", "json"];
+    let mut shape = Live::start(seaway(folder.path(), &[&["shape", &input, &output][..], &options].concat()));
+    let at = |rate: u64| move |line: &Value| line["rate_bps"].as_u64() == Some(1000 * rate);
+    shape.wait_for("its start", at(1200));
+    let source = format!("-re -i clip.ts -map 0 -c copy -f mpegts -muxrate 3M {input}?pkt_size=1316");
+    let mut source = ffmpeg(folder.path(), &source).spawn().unwrap();
+    shape.wait_for("the second rate", at(600));
+    shape.wait_for("a second", |_| true);
+    shape.wait_for("another one", |_| true);
+    for (line, rate) in [("fast\n800 kbit/s\n", 800), ("900 kbit/s", 900)] {
+        std::fs::write(&rates, line).unwrap();
+        shape.wait_for("the rate", at(rate));
+    }
+    assert!(source.wait().unwrap().success());
+    std::fs::write(folder.path().join("got.ts"), recording.join().unwrap().concat()).unwrap();
+    shape.interrupt();
+    let (status, lines, notes) = shape.end();
+    assert!(matches!(status.code(), Some(0 | 3)), "{notes}");
+    assert!(notes.contains("rates: line 1") && !notes.contains("line 2"), "{notes}");
+    let last: Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
+    assert_eq!((&last["ceiling_held"], &last["programs"][0]["rate_bps"]), (&true.into(), &900_000.into()));
+    let bits = picture_bits(folder.path());
+    let seconds = |from: usize| bits[from..].chunks_exact(25).map(|second| second.iter().sum::<f64>());
+    let before: Vec<f64> = seconds(0).take(2).collect();
+    assert!(before.iter().all(|rate| (1.1e6..1.03 * 1.2e6).contains(rate)), "{before:?}");
+    // The change is at 3 s by the clock, which is near the 75th picture: there is one from which on seconds keep the new rate.
+    let keep = |from: &usize| seconds(*from).take(2).all(|rate| (0.5e6..1.03 * 0.6e6).contains(&rate));
+    let change = (68..82).find(keep);
+    assert!(change.is_some(), "{:?}", seconds(75).collect::<Vec<_>>());
+}
+
 #[test]
 fn what_is_not_for_live_streams_is_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -311,6 +370,9 @@ fn what_is_not_for_live_streams_is_refused() {
         &["--ratio", "0.8", "--programs", "all"],
         &["--rate", "1 Mbit/s", "--multiplex", "2 Mbit/s"],
         &["--rate", "1 Mbit/s", "--threads", "2"],
+        &["--rate", "1 Mbit/s", "--control", "missing"],
+        &["--rate", "1 Mbit/s", "--control", "."],
+        &["--rate-schedule", "missing"],
     ] {
         refused(&[&live[..], options].concat());
     }

@@ -13,7 +13,7 @@ mod share;
 pub use departures::{Departure, Departures, PACKETS_A_DATAGRAM};
 
 use crate::container::{Error, PacketView};
-use crate::pipeline;
+use crate::pipeline::{self, Schedule};
 use crate::shape::{self, Target};
 use branch::{Branch, Work};
 use playout::PlayoutClock;
@@ -28,7 +28,7 @@ use std::collections::VecDeque;
 pub enum Programs {
     /// One: the first with MPEG-1 or MPEG-2 video, or the one of this number.
     One(Option<u16>),
-    /// All with such video: they share the rate of the target, each second by how hard they are to code.
+    /// All with such video, 32 of them at most: they share the rate of the target, each second by how hard they are to code.
     All,
 }
 
@@ -76,6 +76,8 @@ pub struct Report {
     pub unshaped_programs: u64,
     /// Times at which the tables named other programmes than before.
     pub program_changes: u64,
+    /// What the programmes were given together last, in bit/s; `None` for a target that is a ratio.
+    pub rate_bps: Option<u64>,
     /// By programme, those of former tables first, 32 of them at most.
     pub programs: Vec<ProgramReport>,
 }
@@ -107,10 +109,6 @@ impl Waiting {
         Waiting { arrival, due: None, bytes }
     }
 
-    fn pid(&self) -> u16 {
-        u16::from_be_bytes([self.bytes[1], self.bytes[2]]) & 0x1fff
-    }
-
     /// The packet with its arrival.
     fn view(&self) -> Option<(Timestamp, PacketView)> {
         Some((self.arrival, PacketView::new(&self.bytes)?))
@@ -133,6 +131,9 @@ const DIVISION: TimeDelta = TimeDelta::from_secs(1);
 pub struct LiveShaper {
     config: Config,
     search: ProgramSearch,
+    /// Targets by the time since the first packet that is shaped, which came then.
+    schedule: Schedule,
+    started: Option<Timestamp>,
     /// When the programmes changed last.
     changed: Option<Timestamp>,
     clock: PlayoutClock,
@@ -144,6 +145,8 @@ pub struct LiveShaper {
     timed: usize,
     /// Their number so far, of which the first of `waiting` is the next.
     passed: u64,
+    /// The numbers of association tables among them, before a programme is known.
+    held_tables: VecDeque<u64>,
     /// For this packet windows were ended already.
     hurried: Option<u64>,
     ready: VecDeque<Departure>,
@@ -163,6 +166,8 @@ impl LiveShaper {
         let clock = PlayoutClock::new(config.delay, config.reserve());
         LiveShaper {
             search: ProgramSearch::new(config.programs),
+            schedule: Schedule::constant(config.shaper.target),
+            started: None,
             config,
             changed: None,
             clock,
@@ -171,6 +176,7 @@ impl LiveShaper {
             waiting: VecDeque::new(),
             timed: 0,
             passed: 0,
+            held_tables: VecDeque::new(),
             hurried: None,
             ready: VecDeque::new(),
             share: RateShare::default(),
@@ -181,6 +187,19 @@ impl LiveShaper {
             former: VecDeque::new(),
             report: Report::default(),
         }
+    }
+
+    /// Sets the targets, each for what arrives so long after the first packet that is shaped.
+    pub fn set_schedule(&mut self, schedule: Schedule) {
+        self.schedule = schedule;
+    }
+
+    /// Sets the target for pictures that arrive `at` so long after the first packet that is shaped, or from the next one on. What
+    /// the schedule has later is dropped. False, without effect, where [`Schedule::MOST_CHANGES`] are to come before.
+    pub fn change_target(&mut self, now: Timestamp, at: Option<TimeDelta>, target: Target) -> bool {
+        let is_taken = self.schedule.change_from(self.time(now), at, target);
+        self.follow_schedule(now);
+        is_taken
     }
 
     /// Takes the next packet of the stream, which came at `now`.
@@ -198,6 +217,7 @@ impl LiveShaper {
             }
         } else {
             self.follow_tables(now, packet)?;
+            self.follow_schedule(now);
         }
         let reference = packet.clock_reference().filter(|_| self.clock_pid == Some(packet.pid()));
         self.clock.push(now, reference);
@@ -277,13 +297,21 @@ impl LiveShaper {
     /// Counts so far.
     pub fn report(&self) -> Report {
         let programs = self.former.iter().cloned().chain(self.present()).collect();
-        Report { resyncs: self.clock.resyncs, programs, ..self.report.clone() }
+        Report { resyncs: self.clock.resyncs, rate_bps: self.rate_bps(), programs, ..self.report.clone() }
+    }
+
+    fn rate_bps(&self) -> Option<u64> {
+        match self.config.shaper.target {
+            Target::Rate(rate) => Some(rate.as_bps()),
+            Target::Ratio(_) => None,
+        }
     }
 
     fn present(&self) -> impl Iterator<Item = ProgramReport> {
-        self.branches.iter().enumerate().map(|(index, branch)| ProgramReport {
+        let alone = self.rate_bps().filter(|_| self.rates.is_empty());
+        self.branches.iter().enumerate().map(move |(index, branch)| ProgramReport {
             program: branch.program,
-            rate_bps: self.rates.get(index).copied(),
+            rate_bps: self.rates.get(index).copied().or(alone),
             report: branch.report(),
         })
     }
@@ -310,7 +338,9 @@ impl LiveShaper {
 
     /// Holds packets until a programme is known; true where it is, and the packet is the next to be shaped.
     fn begin(&mut self, now: Timestamp, packet: &PacketView) -> Result<bool, Error> {
-        let found = match self.search.first(now, packet, &self.waiting) {
+        let newest = self.held_tables.back().map(|number| (number - self.passed) as usize);
+        let behind = self.waiting.range(newest.unwrap_or(self.waiting.len())..).filter_map(Waiting::view);
+        let found = match self.search.first(now, packet, behind.map(|(_, packet)| packet)) {
             Ok(found) => found.to_vec(),
             Err(error) => {
                 self.report.dropped_without_program += 1;
@@ -323,14 +353,19 @@ impl LiveShaper {
         let old = self.waiting.partition_point(|packet| now.since(packet.arrival) > longest);
         let most = self.config.memory / size_of::<Waiting>();
         self.drop_held(old.max((self.waiting.len() + 1).saturating_sub(most)));
+        if packet.pid() == ASSOCIATION {
+            self.held_tables.push_back(self.passed + self.waiting.len() as u64);
+        }
         // Without its association table nothing finds the programme.
-        let table = self.waiting.iter().position(|packet| packet.pid() == ASSOCIATION);
-        let table = table.or((packet.pid() == ASSOCIATION).then_some(self.waiting.len()));
+        let table = self.held_tables.front().map(|number| (number - self.passed) as usize);
         let (Some(first), Some(table)) = (found.first(), table) else {
             self.waiting.push_back(Waiting::new(now, packet));
             return Ok(false);
         };
         self.drop_held(table);
+        self.held_tables.clear();
+        self.started = Some(self.waiting.front().map_or(now, |first| first.arrival));
+        self.follow_schedule(now);
         self.clock_pid = Some(first.clock_pid);
         for (arrival, packet) in self.waiting.iter().filter_map(Waiting::view) {
             let reference = packet.clock_reference().filter(|_| packet.pid() == first.clock_pid);
@@ -343,6 +378,7 @@ impl LiveShaper {
     fn drop_held(&mut self, count: usize) {
         self.waiting.drain(..count);
         self.passed += count as u64;
+        while self.held_tables.pop_front_if(|number| *number < self.passed).is_some() {}
         self.report.dropped_without_program += count as u64;
     }
 
@@ -393,6 +429,30 @@ impl LiveShaper {
         waiting.iter().try_for_each(|packet| self.each_branch(|branch| branch.push(packet)))
     }
 
+    /// The time since the first packet that is shaped.
+    fn time(&self, now: Timestamp) -> TimeDelta {
+        self.started.map_or(TimeDelta::ZERO, |started| now.since(started))
+    }
+
+    /// Sets the target that the schedule has now.
+    fn follow_schedule(&mut self, now: Timestamp) {
+        let target = self.schedule.at(self.time(now));
+        if target == self.config.shaper.target {
+            return;
+        }
+        self.config.shaper.target = target;
+        match self.shared_rate() {
+            // Each gets its share of the new rate, until the next division.
+            Some(rate) => {
+                let (sum, count) = (self.rates.iter().sum::<u64>() as f64, self.rates.len() as f64);
+                let share = |&old: &u64| if sum > 0.0 { rate * old as f64 / sum } else { rate / count };
+                let rates: Vec<f64> = self.rates.iter().map(share).collect();
+                self.give(&rates);
+            }
+            None => self.branches.iter_mut().for_each(|branch| branch.set_target(target)),
+        }
+    }
+
     /// The rate in bit/s that several programmes share.
     fn shared_rate(&self) -> Option<f64> {
         match (self.config.programs, self.config.shaper.target) {
@@ -429,8 +489,11 @@ impl LiveShaper {
     /// Divides the rate among several programmes once a second.
     fn divide(&mut self, now: Timestamp) {
         let Some(rate) = self.shared_rate() else { return };
+        if self.branches.is_empty() {
+            return;
+        }
         let last = *self.divided.get_or_insert(now);
-        if self.branches.is_empty() || now.since(last) < DIVISION {
+        if now.since(last) < DIVISION {
             return;
         }
         self.divided = Some(now);

@@ -1,14 +1,16 @@
 //! Which programmes are shaped, by the tables of the stream.
 
-use super::{ASSOCIATION, Programs, Waiting};
+use super::Programs;
 use crate::container::{Error, PacketView, ProgramTable, VideoProgram};
 use seaway_units::{TimeDelta, Timestamp};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
 /// Tables that are not complete so long after their last change will not be; those known count.
 const TABLES_WAIT: TimeDelta = TimeDelta::from_secs(2);
 /// A stream whose tables name no video to shape for so long is refused.
 const REFUSED_AFTER: TimeDelta = TimeDelta::from_secs(3);
+/// Programmes that are shaped, at most. Each takes memory, and a look at every packet.
+const MOST_PROGRAMS: usize = 32;
 /// A longer silence is the end of such a stream.
 const LONGEST_GAP: TimeDelta = TimeDelta::from_secs(1);
 
@@ -42,7 +44,7 @@ impl ProgramSearch {
         }
     }
 
-    /// Before a programme is shaped: those to begin with. `held` are the packets before this one.
+    /// Before a programme is shaped: those to begin with. `held` are the packets before this one, from the newest association table on.
     ///
     /// # Errors
     /// [`Error::NoVideo`] for a stream that has carried other programmes alone for a while. Everything is forgotten then.
@@ -50,7 +52,7 @@ impl ProgramSearch {
         &mut self,
         now: Timestamp,
         packet: &PacketView,
-        held: &VecDeque<Waiting>,
+        held: impl Iterator<Item = PacketView>,
     ) -> Result<&[VideoProgram], Error> {
         let was_complete = self.table.is_complete();
         let has_changed = self.table.push(packet);
@@ -75,10 +77,9 @@ impl ProgramSearch {
     }
 
     /// Tables that were complete have changed: those of another source have to be complete by themselves.
-    fn read_anew(&mut self, packet: &PacketView, held: &VecDeque<Waiting>) {
+    fn read_anew(&mut self, packet: &PacketView, held: impl Iterator<Item = PacketView>) {
         self.table = ProgramTable::default();
-        let newest = held.iter().rposition(|packet| packet.pid() == ASSOCIATION);
-        for (_, packet) in held.iter().skip(newest.unwrap_or(held.len())).filter_map(Waiting::view) {
+        for packet in held {
             self.table.push(&packet);
         }
         self.table.push(packet);
@@ -132,7 +133,7 @@ impl ProgramSearch {
         match self.programs {
             Programs::One(None) => present.and_then(of).or(programs.first()).copied().into_iter().collect(),
             Programs::One(Some(number)) => of(number).copied().into_iter().collect(),
-            Programs::All if is_known => programs,
+            Programs::All if is_known => programs.into_iter().take(MOST_PROGRAMS).collect(),
             Programs::All => Vec::new(),
         }
     }

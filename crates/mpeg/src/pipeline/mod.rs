@@ -97,10 +97,9 @@ impl Pipeline {
     }
 
     /// Sets the target from an instant of the video on, or from the next picture on. What the schedule has later is
-    /// dropped.
-    pub fn change_target(&mut self, at: Option<TimeDelta>, target: Target) {
-        let now = self.shaper.elapsed();
-        self.schedule.change(at.unwrap_or(now).max(now), target);
+    /// dropped. False, without effect, where [`Schedule::MOST_CHANGES`] are to come before.
+    pub fn change_target(&mut self, at: Option<TimeDelta>, target: Target) -> bool {
+        self.schedule.change_from(self.shaper.elapsed(), at, target)
     }
 
     /// The format of the stream; `None` while it is not known.

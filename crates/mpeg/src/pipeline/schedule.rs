@@ -32,14 +32,32 @@ impl Schedule {
         Schedule { first: target, later: Vec::new() }
     }
 
-    /// Sets the target from `time` on. What was to change later is dropped.
-    pub fn change(&mut self, time: TimeDelta, target: Target) {
-        self.later.retain(|(from, _)| *from < time);
+    /// The most changes that [`Schedule::change`] makes.
+    pub const MOST_CHANGES: usize = 100_000;
+
+    /// Sets the target from `time` on. What was to change later is dropped. False, without effect, where
+    /// [`Schedule::MOST_CHANGES`] come before.
+    pub fn change(&mut self, time: TimeDelta, target: Target) -> bool {
+        let before = self.later.partition_point(|(from, _)| *from < time);
+        if before >= Self::MOST_CHANGES {
+            return false;
+        }
+        self.later.truncate(before);
         if time <= TimeDelta::ZERO {
             self.first = target;
         } else {
             self.later.push((time, target));
         }
+        true
+    }
+
+    /// As [`Schedule::change`], at `now` or later. Changes before `now` are forgotten, so that those of a long run are not kept.
+    pub(crate) fn change_from(&mut self, now: TimeDelta, at: Option<TimeDelta>, target: Target) -> bool {
+        let passed = self.later.partition_point(|(from, _)| *from <= now);
+        if let Some((_, present)) = self.later.drain(..passed).next_back() {
+            self.first = present;
+        }
+        self.change(at.unwrap_or(now).max(now), target)
     }
 
     /// The target of a picture that is decoded at `time`.
@@ -138,6 +156,24 @@ mod tests {
         assert_eq!(schedule.at(TimeDelta::from_secs(3)), mbps(2));
         schedule.change(TimeDelta::from_secs(1), mbps(1));
         assert_eq!(schedule.at(TimeDelta::from_secs(1)), mbps(1));
+    }
+
+    #[test]
+    fn changes_that_have_passed_are_forgotten_and_others_bounded() {
+        let rate = |kbps| Target::Rate(Bitrate::from_kbps(kbps));
+        let mut schedule = Schedule::constant(rate(1));
+        let at = |millis| TimeDelta::from_millis(millis);
+        for millis in 0..300_000 {
+            assert!(schedule.change_from(at(millis), None, rate(millis as u64)));
+            assert!(schedule.later.len() < 3);
+        }
+        assert_eq!(schedule.at(at(300_000)), rate(299_999));
+        let later = (0..).map(|index| at(300_000 + index));
+        let taken = later.take_while(|time| schedule.change_from(at(300_000), Some(*time), rate(7))).count();
+        assert!((Schedule::MOST_CHANGES..Schedule::MOST_CHANGES + 2).contains(&taken), "{taken}");
+        // An earlier change takes the place of all later ones.
+        assert!(schedule.change_from(at(300_000), Some(at(300_010)), rate(8)));
+        assert_eq!(schedule.at(at(900_000)), rate(8));
     }
 
     #[test]

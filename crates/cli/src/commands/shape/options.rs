@@ -36,7 +36,8 @@ pub(crate) struct Arguments {
     /// its time and in this time. One second by default
     #[arg(long, value_name = "TIME", conflicts_with = "ratio", value_parser = bucket)]
     pub(super) bucket: Option<TimeDelta>,
-    /// Read further rates while running, a line 'RATE' or 'TIME, RATE' each, from a pipe, a file, or /dev/fd/N
+    /// Read further rates while running, a line 'RATE' or 'TIME, RATE' each, from a pipe, a file, or /dev/fd/N. From the network to the
+    /// network TIME counts from the first packet that is shaped
     #[arg(long, value_name = "FILE", conflicts_with = "ratio")]
     pub(super) control: Option<String>,
     /// Rate of the video as a share of its input rate, above 0 and up to 1

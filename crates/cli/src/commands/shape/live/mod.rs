@@ -8,13 +8,14 @@ mod statistics;
 
 pub(super) use address::is_live;
 
+use super::control::Control;
 use super::options::{Arguments, ShapeOptions};
 use crate::failure::{Failure, MISSED, note};
 use crate::interrupt;
 use address::Address;
 use seaway_mpeg::container::Error;
 use seaway_mpeg::live::{Config, LiveShaper, Programs, Report};
-use seaway_mpeg::shape::Ceiling;
+use seaway_mpeg::shape::{Ceiling, Target};
 use seaway_net::Clock;
 use seaway_srt::Direction;
 use seaway_units::{TimeDelta, Timestamp};
@@ -65,6 +66,7 @@ pub(super) fn run(arguments: &Arguments, plan: &ShapeOptions) -> Result<ExitCode
     let (input, output) = (Place::parse(&arguments.input)?, Place::parse(&arguments.output)?);
     let names = [&arguments.input, &arguments.output].map(|name| SrtAddress::shown(name));
     let config = config(arguments, plan)?;
+    let control = arguments.control.as_deref().map(Control::open).transpose()?;
     interrupt::install_live()?;
     let clock = Clock::start();
     let mut links = Vec::new();
@@ -86,12 +88,16 @@ pub(super) fn run(arguments: &Arguments, plan: &ShapeOptions) -> Result<ExitCode
         Place::Datagrams(address) => Sink::open(names[1], address, clock)?,
         Place::Srt(address) => Sink::drive(link(names[1], address, Direction::Send)?, clock),
     };
+    let statistics = Statistics::new(arguments.stats.is_some(), config.delay);
+    let mut shaper = LiveShaper::new(config);
+    shaper.set_schedule(plan.schedule.clone());
     let mut session = Session {
         name: names[0],
         clock,
         unpacker,
-        statistics: Statistics::new(arguments.stats.is_some(), config.delay),
-        shaper: LiveShaper::new(config),
+        statistics,
+        control,
+        shaper,
         sink,
         links,
         waits_since: None,
@@ -108,9 +114,6 @@ fn config(arguments: &Arguments, plan: &ShapeOptions) -> Result<Config, Failure>
     if delay < Config::LEAST_DELAY || delay > LONGEST_DELAY {
         return refuse(&format!("--delay: expected {} to {LONGEST_DELAY}", Config::LEAST_DELAY));
     }
-    if arguments.control.is_some() || arguments.rate_schedule.is_some() {
-        return refuse("--control and --rate-schedule do not apply to a live stream");
-    }
     if arguments.json {
         return refuse("--json does not apply to a live stream; --stats json prints a line each second");
     }
@@ -122,7 +125,7 @@ fn config(arguments: &Arguments, plan: &ShapeOptions) -> Result<Config, Failure>
         shaper.window = WINDOW;
     }
     let programs = match arguments.programs {
-        Some(_) if arguments.rate.is_none() => return refuse("--programs all shares out a --rate"),
+        Some(_) if arguments.ratio.is_some() => return refuse("--programs all shares out a --rate"),
         Some(_) => Programs::All,
         None => Programs::One(plan.program),
     };
@@ -141,6 +144,7 @@ struct Session<'a> {
     name: &'a str,
     clock: Clock,
     unpacker: Unpacker,
+    control: Option<Control>,
     shaper: LiveShaper,
     sink: Sink,
     statistics: Statistics,
@@ -156,6 +160,7 @@ impl Session<'_> {
         let mut next = self.clock.now() + INTERVAL;
         while !interrupt::requested() {
             let now = self.clock.now();
+            self.change_rate(now);
             let due = self.shaper.poll_timeout().map_or(POLL, |due| due.since(now).min(POLL));
             match arrivals.recv_timeout(Duration::from_nanos(due.as_nanos().max(0) as u64)) {
                 Ok(arrival) => {
@@ -177,6 +182,13 @@ impl Session<'_> {
             next = self.report(now, next)?;
         }
         Ok(())
+    }
+
+    /// Follows the control channel.
+    fn change_rate(&mut self, now: Timestamp) {
+        for (at, rate) in self.control.as_mut().map(Control::take).unwrap_or_default() {
+            self.shaper.change_target(now, at, Target::Rate(rate));
+        }
     }
 
     /// Fails where a link is over.

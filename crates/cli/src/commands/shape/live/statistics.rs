@@ -168,6 +168,7 @@ impl Statistics {
                 "p99_ms": lateness(0.99),
                 "max_ms": sent.lateness.max().as_millis_f64(),
             },
+            "rate_bps": shaped.rate_bps,
             "video": rates.collect::<Vec<_>>(),
         })
     }
