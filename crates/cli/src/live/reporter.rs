@@ -159,7 +159,7 @@ impl Reporter {
 }
 
 /// Says where something is served, and what is to be known of it.
-fn announce(what: &str, served: &Served) {
+pub(crate) fn announce(what: &str, served: &Served) {
     note(&format!("the {what} at {}", served.url));
     served.notice.iter().for_each(|notice| note(notice));
 }

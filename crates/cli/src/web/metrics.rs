@@ -1,6 +1,6 @@
 //! `/metrics` for Prometheus: typed and in base units, as its `promtool check metrics` wants them.
 
-use super::{Served, WebOptions};
+use super::{Served, TlsOptions, WebOptions};
 use axum::Router;
 use axum::http::header;
 use axum::response::IntoResponse;
@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What every name begins with.
-const PREFIX: &str = "seaway_";
+pub(crate) const PREFIX: &str = "seaway_";
 /// Upper bounds of the histograms' buckets, s: what a conversation and a teleoperator notice lies between.
 const BUCKETS: [f64; 12] = [0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0, 2.5];
 
@@ -42,12 +42,8 @@ impl Metrics {
     pub(crate) fn open(listen: SocketAddr, options: &WebOptions) -> io::Result<Self> {
         let values = Arc::new(Mutex::new(Values::new().map_err(io::Error::other)?));
         let shared = values.clone();
-        let respond = move || async move {
-            let text = shared.lock().unwrap_or_else(PoisonError::into_inner).exposition();
-            ([(header::CONTENT_TYPE, TEXT_FORMAT)], text).into_response()
-        };
-        let router = Router::new().route("/metrics", get(respond));
-        let served = super::spawn_server("metrics", listen, options, "metrics", router)?;
+        let families = move || shared.lock().unwrap_or_else(PoisonError::into_inner).families();
+        let served = serve_metrics(listen, &options.tls, families)?;
         Ok(Self { served, values })
     }
 
@@ -60,6 +56,27 @@ impl Metrics {
     pub(crate) fn set(&self, sample: &Sample) {
         self.values.lock().unwrap_or_else(PoisonError::into_inner).set(sample);
     }
+}
+
+/// Serves `/metrics` with what `families` gives at each request, at an address of their own.
+///
+/// # Errors
+/// As [`Metrics::open`].
+pub(crate) fn serve_metrics(
+    listen: SocketAddr,
+    options: &TlsOptions,
+    families: impl Fn() -> Vec<MetricFamily> + Clone + Send + Sync + 'static,
+) -> io::Result<Served> {
+    let respond = move || async move {
+        ([(header::CONTENT_TYPE, TEXT_FORMAT)], exposition(&families())).into_response()
+    };
+    let router = Router::new().route("/metrics", get(respond));
+    super::spawn_server("metrics", listen, options, "metrics", router)
+}
+
+/// The text format of Prometheus.
+fn exposition(families: &[MetricFamily]) -> String {
+    TextEncoder::new().encode_to_string(families).unwrap_or_default()
 }
 
 impl Values {
@@ -86,13 +103,12 @@ impl Values {
         self.latest = sample.clone();
     }
 
-    /// The text format of Prometheus.
-    fn exposition(&self) -> String {
+    fn families(&self) -> Vec<MetricFamily> {
         let mut families = numbers(&self.latest);
         families.extend(lanes(self.latest.lanes.as_deref().unwrap_or_default()));
         let used = [&self.delay, &self.rtt].into_iter().filter(|histogram| histogram.get_sample_count() > 0);
         families.extend(used.flat_map(Collector::collect));
-        TextEncoder::new().encode_to_string(&families).unwrap_or_default()
+        families
     }
 }
 
@@ -131,12 +147,7 @@ fn lanes(lanes: &[LaneSample]) -> impl Iterator<Item = MetricFamily> {
     ];
     gauges.into_iter().filter_map(|(key, help, value)| {
         let of_lane = |lane: &LaneSample| {
-            let mut metric = single(MetricType::GAUGE, value(lane)?);
-            let mut via = LabelPair::default();
-            via.set_name("via".into());
-            via.set_value(lane.via.clone());
-            metric.set_label(vec![via]);
-            Some(metric)
+            Some(labelled(single(MetricType::GAUGE, value(lane)?), "via", lane.via.clone()))
         };
         let metrics: Vec<Metric> = lanes.iter().filter_map(of_lane).collect();
         let name = format!("{PREFIX}lane_{key}");
@@ -144,7 +155,7 @@ fn lanes(lanes: &[LaneSample]) -> impl Iterator<Item = MetricFamily> {
     })
 }
 
-fn family(name: String, help: String, kind: MetricType, metrics: Vec<Metric>) -> MetricFamily {
+pub(crate) fn family(name: String, help: String, kind: MetricType, metrics: Vec<Metric>) -> MetricFamily {
     let mut family = MetricFamily::default();
     family.set_name(name);
     family.set_help(help);
@@ -153,8 +164,17 @@ fn family(name: String, help: String, kind: MetricType, metrics: Vec<Metric>) ->
     family
 }
 
+/// The metric with a label.
+pub(crate) fn labelled(mut metric: Metric, name: &str, value: String) -> Metric {
+    let mut label = LabelPair::default();
+    label.set_name(name.into());
+    label.set_value(value);
+    metric.set_label(vec![label]);
+    metric
+}
+
 /// A counter or a gauge.
-fn single(kind: MetricType, value: f64) -> Metric {
+pub(crate) fn single(kind: MetricType, value: f64) -> Metric {
     let mut metric = Metric::default();
     if kind == MetricType::COUNTER {
         let mut counter = Counter::default();
@@ -175,7 +195,7 @@ mod tests {
     fn exposition(sample: &Sample) -> String {
         let mut values = Values::new().unwrap();
         values.set(sample);
-        values.exposition()
+        super::exposition(&values.families())
     }
 
     #[test]

@@ -14,8 +14,8 @@ mod tls;
 
 pub(crate) use live::{ControlName, Hello, Live};
 
-pub(crate) use metrics::Metrics;
-pub(crate) use tls::WebOptions;
+pub(crate) use metrics::{Metrics, PREFIX, family, labelled, serve_metrics, single};
+pub(crate) use tls::{TlsOptions, WebOptions};
 
 use access::{Access, Token, guard};
 use axum::Router;
@@ -62,7 +62,7 @@ impl Page {
         let servers =
             options.ice_servers().map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
         let router = serve::router(hub.clone(), broadcast.clone(), IceServers::new(&servers));
-        let served = spawn_server("page", listen, options, "", router)?;
+        let served = spawn_server("page", listen, &options.tls, "", router)?;
         Ok(Self { served, hub, broadcast })
     }
 
@@ -101,7 +101,7 @@ impl Page {
 fn spawn_server(
     name: &str,
     listen: SocketAddr,
-    options: &WebOptions,
+    options: &TlsOptions,
     path: &str,
     router: Router,
 ) -> io::Result<Served> {

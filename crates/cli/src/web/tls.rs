@@ -24,7 +24,7 @@ const CLOCK_ERROR: Duration = Duration::from_secs(24 * 3600);
 
 /// How the page and the metrics are protected.
 #[derive(Debug, Clone, Default, clap::Args)]
-pub(crate) struct WebOptions {
+pub(crate) struct TlsOptions {
     /// The certificate chain (PEM) for TLS of the page and the metrics. Without one, other hosts get TLS with a fresh self-signed certificate
     #[arg(long, value_name = "FILE", requires = "web_key")]
     web_cert: Option<PathBuf>,
@@ -34,6 +34,13 @@ pub(crate) struct WebOptions {
     /// Serve the page and the metrics to other hosts over plain HTTP: anyone on the path can see the token
     #[arg(long, conflicts_with = "web_cert")]
     web_insecure: bool,
+}
+
+/// Options of the page and the metrics.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct WebOptions {
+    #[command(flatten)]
+    pub(super) tls: TlsOptions,
     /// Name this STUN or TURN server to the viewers of the page, as stun:HOST:PORT or turn:USER:PASSWORD@HOST:PORT?transport=udp, also
     /// with turns and tcp. With a media server, TURN over UDP relays this end's media where no other way leads there. May be given several
     /// times. The variable SEAWAY_ICE_SERVER hides the password from the list of processes
@@ -59,7 +66,9 @@ impl WebOptions {
     pub(crate) fn ice_servers(&self) -> Result<Vec<IceServer>, String> {
         ice::servers(&self.ice_server)
     }
+}
 
+impl TlsOptions {
     /// For a server at `listen`, and a message for the user about it. Other hosts get TLS unless plain HTTP is chosen.
     ///
     /// # Errors
@@ -156,20 +165,20 @@ mod tests {
     use super::*;
     use std::net::Ipv4Addr;
 
-    fn transport(options: &WebOptions, listen: [u8; 4]) -> (&'static str, Option<String>) {
+    fn transport(options: &TlsOptions, listen: [u8; 4]) -> (&'static str, Option<String>) {
         let (transport, notice) = options.transport((Ipv4Addr::from(listen), 8090).into()).unwrap();
         (transport.scheme(), notice)
     }
 
     #[test]
     fn other_hosts_get_tls_unless_plain_was_asked_for() {
-        let none = WebOptions::default();
+        let none = TlsOptions::default();
         assert_eq!(transport(&none, [127, 0, 0, 1]), ("http", None));
         for address in [[0, 0, 0, 0], [192, 0, 2, 7]] {
             let (scheme, notice) = transport(&none, address);
             assert_eq!((scheme, notice.unwrap().matches(':').count()), ("https", 31));
         }
-        let insecure = WebOptions { web_insecure: true, ..none };
+        let insecure = TlsOptions { web_insecure: true, ..none };
         let (scheme, notice) = transport(&insecure, [0, 0, 0, 0]);
         assert!(scheme == "http" && notice.unwrap().starts_with("INSECURE"));
     }

@@ -1,6 +1,7 @@
 //! `seaway shape` from the network to the network, with FFmpeg as the source.
 
 use super::process::{Live, free_port, has, seaway, signal};
+use super::stream::{check_by_promtool, exposition, wait_for_metric};
 use seaway_net::Clock;
 use seaway_units::TimeDelta;
 use serde_json::Value;
@@ -356,6 +357,52 @@ fn a_live_rate_changes_at_its_time_and_at_once() {
 }
 
 #[test]
+fn metrics_of_a_live_stream() {
+    if !has("ffmpeg", "-version") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    make_clip(folder.path(), &["800k", "800k"], "2500k");
+    let input = format!("udp://127.0.0.1:{}", free_port());
+    let output = format!("udp://127.0.0.1:{}", free_port());
+    let options =
+        ["--rate", "1200 kbit/s", "--programs", "all", "--delay", "1 s", "--metrics", "127.0.0.1:0"];
+    let mut shape = Live::start(seaway(folder.path(), &[&["shape", &input, &output][..], &options].concat()));
+    let address = shape.wait_for_address("metrics");
+    // The address is taken, and only its token opens it.
+    let host = address.split('/').next().unwrap();
+    let second = ["shape", &input, &output, "--ratio", "0.8", "--metrics", host];
+    let (status, _, notes) = Live::start(seaway(folder.path(), &second)).end();
+    assert!(status.code() == Some(2) && notes.contains("no metrics at"), "{notes}");
+    wait_for_metric(&address, "shape_input_datagrams_total", 0.0);
+    check_by_promtool(&exposition(&address));
+    let source = format!(
+        "-re -i clip.ts -map 0 -c copy -program st=0 -program st=1 -f mpegts -muxrate 3M {input}?pkt_size=1316"
+    );
+    assert!(ffmpeg(folder.path(), &source).status().unwrap().success());
+    wait_for_metric(&address, "shape_packets_out_total", 2000.0);
+    let text = exposition(&address);
+    check_by_promtool(&text);
+    assert!(text.contains("\nseaway_shape_target_bps 1200000\n"), "{text}");
+    let value = |name: &str| -> f64 {
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("seaway_shape_{name} ")));
+        line.unwrap_or_else(|| panic!("{name}: {text}")).parse().unwrap()
+    };
+    for program in [1, 2] {
+        assert!(value(&format!("pictures_total{{program=\"{program}\"}}")) > 50.0);
+        let of = |name: &str| value(&format!("{name}{{program=\"{program}\"}}"));
+        assert!(of("video_in_bytes_total") > of("video_out_bytes_total"));
+        assert!((2e5..1e6).contains(&of("program_target_bps")));
+    }
+    // Of all packets that have left.
+    assert!(value("delay_seconds_bucket{le=\"+Inf\"}") > 2000.0);
+    assert!(value("delay_seconds_count") >= value("delay_seconds_bucket{le=\"1\"}"));
+    assert_eq!(value("given_up_total").fract(), 0.0);
+    shape.interrupt();
+    assert!(matches!(shape.end().0.code(), Some(0 | 3)));
+}
+
+#[test]
 fn what_is_not_for_live_streams_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let live = ["shape", "udp://127.0.0.1:1", "udp://127.0.0.1:2"];
@@ -373,6 +420,7 @@ fn what_is_not_for_live_streams_is_refused() {
         &["--rate", "1 Mbit/s", "--control", "missing"],
         &["--rate", "1 Mbit/s", "--control", "."],
         &["--rate-schedule", "missing"],
+        &["--ratio", "0.8", "--metrics", "nowhere"],
     ] {
         refused(&[&live[..], options].concat());
     }

@@ -160,7 +160,7 @@ pub(crate) fn metric(address: &str, name: &str) -> Option<f64> {
 }
 
 /// What `/metrics` answers, the header left out.
-fn exposition(address: &str) -> String {
+pub(crate) fn exposition(address: &str) -> String {
     let (host, path) = address.split_once('/').unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
     write!(stream, "GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
@@ -171,7 +171,7 @@ fn exposition(address: &str) -> String {
 }
 
 /// Prometheus' own check finds nothing to say about them. Skips where there is none.
-fn check_by_promtool(text: &str) {
+pub(crate) fn check_by_promtool(text: &str) {
     let unpacked =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/prometheus/usr/bin/promtool");
     let tool = if unpacked.exists() { unpacked } else { "promtool".into() };

@@ -1,11 +1,13 @@
 //! The options of `seaway shape`.
 
 use crate::failure::Failure;
+use crate::web::TlsOptions;
 use clap::ArgGroup;
 use seaway_mpeg::container::{self, Format, Multiplex};
 use seaway_mpeg::pipeline::{Config, Schedule};
 use seaway_mpeg::shape::{self, Budget, Ceiling, Cluster, Method, Target, Vbv};
 use seaway_units::{Bitrate, TimeDelta};
+use std::net::SocketAddr;
 use std::num::{NonZeroU16, NonZeroUsize};
 use std::path::PathBuf;
 
@@ -78,6 +80,11 @@ pub(crate) struct Arguments {
     /// From the network to the network: `all` shapes every programme with MPEG video; they share --rate by how hard they are to code
     #[arg(long, value_name = "all", value_enum, conflicts_with = "program")]
     pub(super) programs: Option<Programs>,
+    /// From the network to the network: serve /metrics for Prometheus at this address
+    #[arg(long, value_name = "ADDR")]
+    pub(super) metrics: Option<SocketAddr>,
+    #[command(flatten)]
+    pub(super) tls: TlsOptions,
     /// From the network to the network: print JSON lines
     #[arg(long, value_name = "json", value_enum)]
     pub(super) stats: Option<Stats>,
@@ -164,6 +171,7 @@ impl Arguments {
             (self.delay.is_some(), "--delay"),
             (self.programs.is_some(), "--programs"),
             (self.stats.is_some(), "--stats"),
+            (self.metrics.is_some(), "--metrics"),
         ];
         given.into_iter().find_map(|(given, name)| given.then_some(name))
     }

@@ -1,6 +1,7 @@
 //! `seaway shape` from the network to the network.
 
 mod address;
+mod metrics;
 mod sink;
 mod source;
 mod srt;
@@ -13,6 +14,7 @@ use super::options::{Arguments, ShapeOptions};
 use crate::failure::{Failure, MISSED, note};
 use crate::interrupt;
 use address::Address;
+use metrics::Metrics;
 use seaway_mpeg::container::Error;
 use seaway_mpeg::live::{Config, LiveShaper, Programs, Report};
 use seaway_mpeg::shape::{Ceiling, Target};
@@ -67,6 +69,9 @@ pub(super) fn run(arguments: &Arguments, plan: &ShapeOptions) -> Result<ExitCode
     let names = [&arguments.input, &arguments.output].map(|name| SrtAddress::shown(name));
     let config = config(arguments, plan)?;
     let control = arguments.control.as_deref().map(Control::open).transpose()?;
+    let metrics = arguments.metrics.map(|listen| Metrics::open(listen, &arguments.tls, config.delay));
+    let metrics = metrics.transpose()?;
+    let observed = metrics.as_ref().map(|metrics| metrics.histograms.clone());
     interrupt::install_live()?;
     let clock = Clock::start();
     let mut links = Vec::new();
@@ -85,8 +90,8 @@ pub(super) fn run(arguments: &Arguments, plan: &ShapeOptions) -> Result<ExitCode
         }
     };
     let sink = match &output {
-        Place::Datagrams(address) => Sink::open(names[1], address, clock)?,
-        Place::Srt(address) => Sink::drive(link(names[1], address, Direction::Send)?, clock),
+        Place::Datagrams(address) => Sink::open(names[1], address, clock, observed)?,
+        Place::Srt(address) => Sink::drive(link(names[1], address, Direction::Send)?, clock, observed),
     };
     let statistics = Statistics::new(arguments.stats.is_some(), config.delay);
     let mut shaper = LiveShaper::new(config);
@@ -96,6 +101,7 @@ pub(super) fn run(arguments: &Arguments, plan: &ShapeOptions) -> Result<ExitCode
         clock,
         unpacker,
         statistics,
+        metrics,
         control,
         shaper,
         sink,
@@ -148,6 +154,7 @@ struct Session<'a> {
     shaper: LiveShaper,
     sink: Sink,
     statistics: Statistics,
+    metrics: Option<Metrics>,
     links: Vec<Arc<Link>>,
     /// Since when packets come and no programme is known, and whether that was reported.
     waits_since: Option<Timestamp>,
@@ -225,7 +232,11 @@ impl Session<'_> {
         }
         let (source, shaped) = (self.unpacker.report(), self.shaper.report());
         self.report_waiting(now, &source, &shaped);
-        self.statistics.line(now, &source, &shaped, &self.sink.report())?;
+        let sent = self.sink.report();
+        if let Some(metrics) = &mut self.metrics {
+            metrics.set(now, &source, &shaped, &sent);
+        }
+        self.statistics.line(now, &source, &shaped, &sent)?;
         Ok((next + INTERVAL).max(now))
     }
 

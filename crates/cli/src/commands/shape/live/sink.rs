@@ -1,6 +1,7 @@
 //! Sends packets, each at its time, on a thread of its own.
 
 use super::address::{Address, Transport};
+use super::metrics::Histograms;
 use super::source::PAYLOAD_TYPE;
 use super::srt::{Link, SrtReport};
 use crate::failure::{Failure, note};
@@ -44,20 +45,25 @@ pub(super) struct Sink {
 
 impl Sink {
     /// Sends datagrams.
-    pub(super) fn open(name: &str, address: &Address, clock: Clock) -> Result<Sink, Failure> {
+    pub(super) fn open(
+        name: &str,
+        address: &Address,
+        clock: Clock,
+        observed: Option<Histograms>,
+    ) -> Result<Sink, Failure> {
         let socket = address.connect().map_err(|error| Failure::input(&format!("{name}: {error}")))?;
         let framing = Framing { transport: address.transport, sequence: 0 };
-        Ok(Self::start(Way::Datagrams { socket, framing }, clock, None))
+        Ok(Self::start(Way::Datagrams { socket, framing }, clock, observed, None))
     }
 
     /// Sends by SRT.
-    pub(super) fn drive(link: Arc<Link>, clock: Clock) -> Sink {
+    pub(super) fn drive(link: Arc<Link>, clock: Clock, observed: Option<Histograms>) -> Sink {
         let driven = link.clone();
         thread::spawn(move || driven.run(|_| true));
-        Self::start(Way::Srt(link.clone()), clock, Some(link))
+        Self::start(Way::Srt(link.clone()), clock, observed, Some(link))
     }
 
-    fn start(way: Way, clock: Clock, link: Option<Arc<Link>>) -> Sink {
+    fn start(way: Way, clock: Clock, observed: Option<Histograms>, link: Option<Arc<Link>>) -> Sink {
         let (packets, waiting) = sync_channel(WAITING);
         let report = Arc::new(Mutex::new(SinkReport {
             datagrams: 0,
@@ -67,7 +73,7 @@ impl Sink {
             lateness: Lateness::new(),
             srt: None,
         }));
-        let sender = Sender { way, clock, report: report.clone() };
+        let sender = Sender { way, clock, report: report.clone(), observed };
         thread::spawn(move || sender.run(&waiting));
         Sink { packets, report, link }
     }
@@ -108,6 +114,8 @@ struct Sender {
     way: Way,
     clock: Clock,
     report: Arc<Mutex<SinkReport>>,
+    /// For the metrics.
+    observed: Option<Histograms>,
 }
 
 impl Sender {
@@ -147,6 +155,9 @@ impl Sender {
         for packet in packets {
             report.delay.add(now.since(packet.arrival));
             report.lateness.note(packet.due, now);
+            if let Some(observed) = &self.observed {
+                observed.observe(now.since(packet.arrival), now.since(packet.due));
+            }
         }
     }
 }
