@@ -12,7 +12,7 @@ pub(super) enum Executor {
     /// On the caller's thread.
     Inline(Box<BatchShaper>),
     /// On worker threads.
-    Pipelined(WorkerPool),
+    Pipelined(Pipeline),
 }
 
 impl Executor {
@@ -21,7 +21,7 @@ impl Executor {
         let shaper = BatchShaper::new(config.clone());
         let pool = (threads > 1).then(|| ThreadPoolBuilder::new().num_threads(threads).build());
         match pool {
-            Some(Ok(pool)) => Self::Pipelined(WorkerPool::new(pool, shaper)),
+            Some(Ok(pool)) => Self::Pipelined(Pipeline::new(&pool, shaper)),
             // Without worker threads the caller's thread does all the work.
             _ => Self::Inline(Box::new(shaper)),
         }
@@ -35,7 +35,7 @@ impl Executor {
                 shaper.shape(&mut batch);
                 batch
             }
-            Self::Pipelined(workers) => workers.pass(batch),
+            Self::Pipelined(pipeline) => pipeline.pass(batch),
         }
     }
 }
@@ -43,45 +43,44 @@ impl Executor {
 /// Stages of the pipeline: collected, parsed, shaped.
 pub(super) const STAGES: usize = 3;
 
-/// The worker threads and the step that they are at.
+/// Worker threads that go from step to step by themselves: the caller hands over a batch before it waits for one, so that the
+/// next step begins while the caller is still asleep.
 #[derive(Debug)]
-pub(super) struct WorkerPool {
-    pool: ThreadPool,
-    sender: Sender<Job>,
-    /// Returns the running step when it is done.
-    done: Receiver<Job>,
+pub(super) struct Pipeline {
+    batches: Sender<Batch>,
+    /// Returns the batch that each step has shaped.
+    shaped: Receiver<Batch>,
 }
 
-/// Two stages that run at the same time.
-#[derive(Debug)]
-struct Job {
-    shaper: BatchShaper,
-    to_shape: Batch,
-    to_parse: Batch,
+impl Pipeline {
+    /// Runs the steps on a pool, whose threads end with them.
+    fn new(pool: &ThreadPool, shaper: BatchShaper) -> Self {
+        let (batches, collected) = channel();
+        let (done, shaped) = channel();
+        pool.spawn(move || run_steps(shaper, &collected, &done));
+        let pipeline = Self { batches, shaped };
+        pipeline.send(Batch::default());
+        pipeline
+    }
+
+    fn send(&self, batch: Batch) {
+        self.batches.send(batch).expect("the steps run as long as there are batches");
+    }
+
+    fn pass(&self, batch: Batch) -> Batch {
+        self.send(batch);
+        self.shaped.recv().expect("each step returns a batch")
+    }
 }
 
-impl WorkerPool {
-    fn new(pool: ThreadPool, shaper: BatchShaper) -> Self {
-        let (sender, done) = channel();
-        let workers = Self { pool, sender, done };
-        workers.start(Job { shaper, to_shape: Batch::default(), to_parse: Batch::default() });
-        workers
-    }
-
-    fn pass(&self, to_parse: Batch) -> Batch {
-        let step = self.done.recv().expect("a step is always running");
-        self.start(Job { shaper: step.shaper, to_shape: step.to_parse, to_parse });
-        step.to_shape
-    }
-
-    fn start(&self, mut step: Job) {
-        let sender = self.sender.clone();
-        self.pool.spawn(move || {
-            let Job { shaper, to_shape, to_parse } = &mut step;
-            let threads = shaper.threads();
-            rayon::join(|| shaper.shape(to_shape), || to_parse.parse(threads));
-            // Fails where the shaper was dropped.
-            let _ = sender.send(step);
-        });
+/// Shapes one batch while the next one is parsed, until no more can come.
+fn run_steps(mut shaper: BatchShaper, collected: &Receiver<Batch>, done: &Sender<Batch>) {
+    let threads = shaper.threads();
+    let mut parsed = Batch::default();
+    while let Ok(mut next) = collected.recv() {
+        rayon::join(|| shaper.shape(&mut parsed), || next.parse(threads));
+        if done.send(std::mem::replace(&mut parsed, next)).is_err() {
+            break;
+        }
     }
 }
