@@ -79,7 +79,7 @@ fn shape_stream(
     let mut pipeline = Pipeline::new(config.clone());
     pipeline.set_schedule(schedule.clone());
     pipeline.announce_length(stream.len() as u64);
-    if is_rate {
+    if is_rate || config.shaper.gains_from_plan() {
         let mut pass = FirstPass::new(&config, schedule);
         for chunk in stream.chunks(CHUNK) {
             pass.push(chunk)?;

@@ -1,9 +1,10 @@
 //! Shapes an elementary stream: `shape_file IN OUT METHOD RATIO [THREADS [CLUSTER]]`, cluster a number or `block`.
 
-use seaway_mpeg::shape::{Cluster, Config, Method, Shaper, Target};
+use seaway_mpeg::pipeline::{self, FirstPass, PictureRecord, Pipeline, Schedule};
+use seaway_mpeg::shape::{Cluster, Config, Method, Target};
 use std::error::Error;
 use std::fs::File;
-use std::io::{BufWriter, Read, Write};
+use std::io::{BufWriter, Write};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -19,26 +20,26 @@ fn main() -> Result<(), Box<dyn Error>> {
         config.cluster =
             if cluster == "block" { Cluster::Block } else { Cluster::Macroblocks(cluster.parse()?) };
     }
-    let mut input = File::open(input)?;
+    let input = std::fs::read(input)?;
     let mut output = BufWriter::new(File::create(output)?);
-    let mut shaper = Shaper::new(config);
-    shaper.announce_length(input.metadata()?.len());
-    let mut buffer = vec![0; 256 << 10];
+    let mut pipeline = pipeline_for(config, &input)?;
     let (mut pictures, mut floors, mut bits) = (0u64, 0u64, [0u64; 2]);
+    let (mut pieces, mut ready) = (input.chunks(256 << 10), Vec::new());
     loop {
-        let length = input.read(&mut buffer)?;
-        if length == 0 {
-            shaper.finish();
-        } else {
-            shaper.push(&buffer[..length]);
+        let piece = pieces.next();
+        match piece {
+            Some(piece) => pipeline.push(piece)?,
+            None => pipeline.finish()?,
         }
-        while let Some(shaped) = shaper.pull() {
-            output.write_all(&shaped.bytes)?;
+        pipeline.drain_output(&mut ready);
+        output.write_all(&ready)?;
+        ready.clear();
+        while let Some(PictureRecord { shaping, .. }) = pipeline.poll_record() {
             pictures += 1;
-            floors += u64::from(shaped.report.at_floor);
-            bits = [bits[0] + shaped.report.bits_in, bits[1] + shaped.report.bits_out];
+            floors += u64::from(shaping.at_floor);
+            bits = [bits[0] + shaping.bits_in, bits[1] + shaping.bits_out];
         }
-        if length == 0 {
+        if piece.is_none() {
             break;
         }
     }
@@ -46,4 +47,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     writeln!(std::io::stderr(), "{pictures} pictures, {floors} at their floor, {share:.5} of the bits")?;
     output.flush()?;
     Ok(())
+}
+
+/// A pipeline for a stream, with a plan where that helps.
+fn pipeline_for(shaper: Config, input: &[u8]) -> Result<Pipeline, Box<dyn Error>> {
+    let (schedule, gains) = (Schedule::constant(shaper.target), shaper.gains_from_plan());
+    let config = pipeline::Config { shaper, container: Default::default() };
+    let mut pipeline = Pipeline::new(config.clone());
+    pipeline.announce_length(input.len() as u64);
+    if gains {
+        let mut pass = FirstPass::new(&config, schedule);
+        pass.push(input)?;
+        pipeline.set_plan(pass.finish()?);
+    }
+    Ok(pipeline)
 }

@@ -1,6 +1,7 @@
 //! Shapes a stream in its container: demultiplexes it, shapes the video, and multiplexes it again.
 
 mod ceiling;
+mod complexity;
 mod report;
 mod schedule;
 mod two_pass;
@@ -80,7 +81,7 @@ impl Pipeline {
         self.length = Some(bytes);
     }
 
-    /// Sets the ratios that a [`FirstPass`] over the same stream has found. They share out the rates of the schedule.
+    /// Sets the ratios that a [`FirstPass`] over the same stream has found. They share out the bits that the schedule allows.
     pub fn set_plan(&mut self, plan: RatePlan) {
         self.shaper.announce_length(plan.bytes);
         self.plan = Some(plan);

@@ -1,7 +1,9 @@
-//! Two-pass rate control of a stream that can be read twice. The first pass measures the bits and the display time of
-//! each GOP and turns a rate into a ratio for each, so that the whole stream meets the rate.
+//! Two-pass rate control of a stream that can be read twice. The first pass measures the bits, the display time and the complexity of
+//! each GOP and gives each a ratio, so that the whole stream meets its target: a rate in equal shares of time, a share of the
+//! input at equal scales.
 
 use super::Config;
+use super::complexity::complexity;
 use super::schedule::Schedule;
 use crate::container::{self, Error, Multiplex, Remuxer, Replacement};
 use crate::header::{PictureContext, PictureKind, SequenceState};
@@ -21,8 +23,10 @@ struct Group {
     bits: f64,
     /// The most bits that it may keep.
     most: f64,
-    /// Bits that the schedule allows for their display time.
+    /// Bits that the schedule allows for their display time, or as a share of theirs.
     allowed: f64,
+    /// What its bits are shared out by: the allowed ones of a rate, the complexity of a share of the input.
+    weight: f64,
     seconds: f64,
     /// Their target by the schedule.
     target: Option<Target>,
@@ -45,7 +49,7 @@ pub struct FirstPass {
     sizes: Vec<(f32, f32)>,
 }
 
-/// A ratio for each picture of a stream, so that the whole stream meets a schedule of rates.
+/// A ratio for each picture of a stream, so that the whole stream meets a schedule of targets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RatePlan {
     /// By group: the index behind its last picture, and its ratio.
@@ -117,14 +121,15 @@ impl FirstPass {
             self.remuxer.replace(Replacement::Kept)?;
             let context = picture.unit.read_headers(&mut self.state);
             let seconds = self.state.unit_seconds(&picture.unit, context.as_ref());
-            self.add(context.as_ref(), picture.unit.data.len() as u64, seconds);
+            let complexity = context.as_ref().map_or(0.0, |context| complexity(context, &picture.unit));
+            self.add(context.as_ref(), picture.unit.data.len() as u64, seconds, complexity);
         }
         self.remuxer.drain_output(&mut self.scratch);
         self.scratch.clear();
         Ok(())
     }
 
-    fn add(&mut self, context: Option<&PictureContext>, bytes: u64, seconds: f64) {
+    fn add(&mut self, context: Option<&PictureContext>, bytes: u64, seconds: f64, complexity: f64) {
         let target = self.schedule.at(TimeDelta::from_secs_f64(self.elapsed));
         let begins = context.is_some_and(|context| context.kind() == PictureKind::I);
         let changes = self.group.target.is_some_and(|before| before != target);
@@ -143,10 +148,12 @@ impl FirstPass {
         self.group.most += bits;
         self.group.seconds += seconds;
         self.group.target = Some(target);
-        self.group.allowed += match target {
-            Target::Rate(rate) => rate.as_bps_f64() * seconds,
-            Target::Ratio(ratio) => ratio * bits,
+        let (allowed, weight) = match target {
+            Target::Rate(rate) => [rate.as_bps_f64() * seconds; 2].into(),
+            Target::Ratio(ratio) => (ratio * bits, complexity),
         };
+        self.group.allowed += allowed;
+        self.group.weight += weight;
     }
 
     /// Ends a group. A short one is merged with the one before if that has the same target.
@@ -159,6 +166,7 @@ impl FirstPass {
                 before.bits += group.bits;
                 before.most += group.most;
                 before.allowed += group.allowed;
+                before.weight += group.weight;
                 before.seconds += group.seconds;
             }
             None => self.groups.push(group),
@@ -166,11 +174,13 @@ impl FirstPass {
     }
 }
 
-/// Water filling: the factor on the allowed bits of each group with which all groups together spend the sum of the allowed
-/// bits. A group that has fewer bits leaves the rest to the others.
-fn water_fill(groups: &[Group]) -> f64 {
+/// Water filling: the factor on the weight of each group with which all groups together spend the sum of the allowed
+/// bits. A group that has fewer bits leaves the rest to the others. Weights are brought to the same sum.
+fn water_fill(groups: &mut [Group]) -> f64 {
+    let sum = |of: fn(&Group) -> f64| groups.iter().map(of).sum::<f64>();
+    let (allowed, weight) = (sum(|group| group.allowed), sum(|group| group.weight));
+    groups.iter_mut().for_each(|group| group.weight *= allowed / weight.max(1.0));
     let spent = |share: f64| groups.iter().map(|group| group.kept(share)).sum::<f64>();
-    let allowed: f64 = groups.iter().map(|group| group.allowed).sum();
     let (mut low, mut high) = (1.0, 1.0);
     // Above the highest share every group keeps all its bits.
     while spent(high) < allowed && high < HIGHEST_SHARE {
@@ -184,9 +194,9 @@ fn water_fill(groups: &[Group]) -> f64 {
 }
 
 impl Group {
-    /// The bits that it keeps of `share` times its allowed bits.
+    /// The bits that it keeps of `share` times its weight.
     fn kept(&self, share: f64) -> f64 {
-        self.most.min(share * self.allowed)
+        self.most.min(share * self.weight)
     }
 
     /// The same as a share of its bits.
@@ -259,18 +269,35 @@ mod tests {
     use super::*;
 
     fn group(bits: f64, allowed: f64) -> Group {
-        Group { bits, most: bits, allowed, ..Group::default() }
+        Group { bits, most: bits, allowed, weight: allowed, ..Group::default() }
     }
 
     #[test]
     fn groups_share_the_bits_that_one_cannot_use() {
-        let share = |groups: &[Group]| water_fill(groups);
+        let share = |groups: &[Group]| water_fill(&mut groups.to_vec());
         assert!((share(&[group(200.0, 100.0); 3]) - 1.0).abs() < 1e-9);
         // 50 of 100 stay with the first; the others get 125 each.
         let uneven = [group(50.0, 100.0), group(200.0, 100.0), group(200.0, 100.0)];
         assert!((share(&uneven) - 1.25).abs() < 1e-9);
         // All bits are kept.
         assert!(share(&[group(50.0, 100.0); 2]) >= 1.0);
+    }
+
+    #[test]
+    fn a_share_is_kept_at_equal_scales() {
+        // Half of 300 bits each at scales of 10, 20 and 30: 450 bits as 1 to 2 to 3.
+        let mut groups =
+            [10.0, 20.0, 30.0].map(|scale| Group { weight: 300.0 * scale, ..group(300.0, 150.0) });
+        let kept = |groups: &mut [Group]| {
+            let share = water_fill(groups);
+            groups.iter().map(|group| group.kept(share).round()).collect::<Vec<_>>()
+        };
+        assert_eq!(kept(&mut groups), [75.0, 150.0, 225.0]);
+        // Two thirds: the last one keeps all, the others 300 bits as 1 to 2.
+        groups.iter_mut().for_each(|group| group.allowed = 200.0);
+        assert_eq!(kept(&mut groups), [100.0, 200.0, 300.0]);
+        groups.iter_mut().for_each(|group| group.allowed = 230.0);
+        assert_eq!(kept(&mut groups), [130.0, 260.0, 300.0]);
     }
 
     #[test]
@@ -281,10 +308,10 @@ mod tests {
             .collect();
         let sizes: Vec<(f32, f32)> =
             groups.iter().flat_map(|group| [(group.bits as f32 / 4.0, 0.25); 4]).collect();
-        let mut share = water_fill(&groups);
+        let mut share = water_fill(&mut groups);
         assert!((share - 1.4).abs() < 1e-6);
         while cap(&mut groups, 0, &sizes, share, 1e6, 1.0) {
-            share = water_fill(&groups);
+            share = water_fill(&mut groups);
         }
         let kept: f64 = groups.iter().map(|group| group.kept(share)).sum();
         // The bucket takes one second more than the five pass, of which 0.25 leave behind the last picture.

@@ -1,7 +1,7 @@
 //! `auto`: trellis requantisation over a window of pictures with one lambda. Levels are lowered or dropped and scales
 //! made coarser; the errors of each macroblock are weighted by its importance. At low rates in a closed loop.
 
-use super::config::Config;
+use super::config::{CLOSED_BELOW, Config, Target};
 use super::drift::Drift;
 use super::inputs::Inputs;
 use super::parallel;
@@ -48,9 +48,7 @@ const FIRST_FALL: f64 = 0.25;
 /// The least and the most of it.
 const FALLS: (f64, f64) = (1e-3, 2.0);
 
-/// The largest share of the input below which pictures are coded in a closed loop, where the window has B pictures, ...
-const CLOSED_BELOW: f64 = 0.65;
-/// ... and where it has few: then errors go through more pictures.
+/// In place of [`CLOSED_BELOW`] where the window has few B pictures: then errors go through more pictures.
 const CLOSED_BELOW_WITHOUT_B: f64 = 0.9;
 /// B pictures are few below this share.
 const FEW_B: f64 = 0.3;
@@ -103,7 +101,7 @@ impl Auto {
         } else {
             TOLERANCE.min(saving)
         };
-        let bits = if budget < closed_below(pictures) * whole {
+        let bits = if share_of_stream(pictures, budget / whole) < closed_below(pictures) {
             if config.new_motion {
                 self.inputs.decode(pictures);
             }
@@ -160,6 +158,14 @@ impl Auto {
 
 fn write_closed(pictures: &mut [PictureShaper], lambda: f64, drift: &mut Drift) {
     pictures.iter_mut().for_each(|picture| picture.write_closed(lambda as f32, drift));
+}
+
+/// The share of its bits that the stream as a whole keeps, where a plan shares it out; else that of the window.
+fn share_of_stream(pictures: &[PictureShaper], of_window: f64) -> f64 {
+    match pictures.first().map(|picture| (picture.planned, picture.target)) {
+        Some((Some(_), Target::Ratio(ratio))) => ratio,
+        _ => of_window,
+    }
 }
 
 /// The share of the input below which a closed loop gains more than it costs.

@@ -3,6 +3,9 @@
 use seaway_units::{Bitrate, TimeDelta};
 use std::num::{NonZeroU16, NonZeroUsize};
 
+/// The largest share of the input below which `auto` codes pictures in a closed loop, where they have B pictures among them.
+pub(super) const CLOSED_BELOW: f64 = 0.65;
+
 /// How the codes to drop are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
@@ -150,6 +153,13 @@ impl Config {
             threads: NonZeroUsize::MIN,
             vbv: Vbv::Variable,
         }
+    }
+
+    /// True where a share of the input is met with less error if a first pass over the whole stream shares out its bits: by `auto` at low
+    /// rates. At others the pass costs more time than it is worth.
+    pub fn gains_from_plan(&self) -> bool {
+        let closed = |ratio: f64| ratio < CLOSED_BELOW;
+        self.method == Method::Auto && matches!(self.target, Target::Ratio(ratio) if closed(ratio))
     }
 
     /// The most pictures that are shaped together.

@@ -188,9 +188,13 @@ impl ShapeOptions {
         self.shaper.ceiling.is_some()
     }
 
-    /// True where a first pass over a file shares out the bits of the whole stream: one rate, and no second is bound to it.
+    /// True where a first pass over a file shares out the bits of the whole stream: one target, and no second is bound to it.
     pub(super) fn plans_ahead(&self) -> bool {
-        self.shaper.ceiling.is_some_and(|ceiling| !ceiling.even_seconds)
+        match self.shaper.ceiling {
+            Some(ceiling) => !ceiling.even_seconds,
+            // A constant multiplex rate has no room for groups that keep more than the mean.
+            None => self.shaper.gains_from_plan() && !matches!(self.multiplex, Some(Multiplex::Constant(_))),
+        }
     }
 
     /// Whether the null packets of a live transport stream are sent; `None` where another rate was asked for.
