@@ -74,7 +74,7 @@ impl Predictors {
     }
 }
 
-/// Vectors of B pictures that are written; none of them in full pixels.
+/// Vectors that are written; none of them in full pixels.
 impl Predictors {
     /// Brings the predictors up to date behind a macroblock with this motion.
     pub(crate) fn follow(&mut self, context: &PictureContext, motion: &predict::Motion) {
@@ -84,6 +84,11 @@ impl Predictors {
             let [first, second] = motion.vectors[s].map(predictor);
             self.vectors[s] = [first, if has_two(context, motion.motion) { second } else { first }];
         }
+    }
+
+    /// Brings the predictors up to date behind a macroblock with this motion: without vectors, as "no MC" of a P picture, it resets them.
+    pub(crate) fn pass(&mut self, context: &PictureContext, motion: &predict::Motion, has_vectors: bool) {
+        if has_vectors { self.follow(context, motion) } else { self.reset() }
     }
 
     /// True where both predict the vectors of this motion alike.
@@ -98,7 +103,10 @@ impl Predictors {
             let differences = self.differences(context, motion, s, r).into_iter();
             differences
                 .zip(context.coding.f_code[s])
-                .map(|(value, f_code)| component_bits(value, f_code))
+                .zip(dual_prime(motion))
+                .map(|((value, f_code), delta)| {
+                    component_bits(value, f_code) + delta.map_or(0, dmvector_bits)
+                })
                 .sum()
         };
         let of =
@@ -114,8 +122,12 @@ impl Predictors {
                     writer.put(u32::from(motion.field_select >> (2 * r + s) & 1), 1);
                 }
                 let differences = self.differences(context, motion, s, r).into_iter();
-                for (difference, f_code) in differences.zip(context.coding.f_code[s]) {
+                let components = differences.zip(context.coding.f_code[s]).zip(dual_prime(motion));
+                for ((difference, f_code), delta) in components {
                     write_component(writer, difference, f_code);
+                    if let Some(delta) = delta {
+                        write_dmvector(writer, delta);
+                    }
                 }
             }
         }
@@ -147,7 +159,7 @@ fn is_halved(context: &PictureContext, motion: MotionType) -> bool {
 }
 
 /// True where each direction has two vectors.
-fn has_two(context: &PictureContext, motion: MotionType) -> bool {
+pub(crate) fn has_two(context: &PictureContext, motion: MotionType) -> bool {
     matches!((motion, context.is_field()), (MotionType::Field, false) | (MotionType::Split, _))
 }
 
@@ -297,6 +309,20 @@ fn read_long_component(reader: &mut BitReader<'_>, f_code: u8, predictor: i16) -
     Ok(std::hint::select_unpredictable(moves, (sum << unused >> unused) as i16, predictor))
 }
 
+/// `dmvector` behind each component, where there are any.
+fn dual_prime(motion: &predict::Motion) -> [Option<i8>; 2] {
+    motion.dmvector.map(|delta| (motion.motion == MotionType::DualPrime).then_some(delta))
+}
+
+fn dmvector_bits(delta: i8) -> u32 {
+    if delta == 0 { 1 } else { 2 }
+}
+
+/// 13818-2, table B.11.
+fn write_dmvector(writer: &mut BitWriter, delta: i8) {
+    writer.put([0b11, 0, 0b10][(delta.signum() + 1) as usize], dmvector_bits(delta));
+}
+
 fn read_dmvector(reader: &mut BitReader<'_>) -> i8 {
     match (reader.flag(), reader.clone().flag()) {
         (false, _) => 0,
@@ -386,6 +412,29 @@ mod tests {
                     assert_eq!(writes, reads, "{motion:?}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn vectors_of_dual_prime_are_written_with_their_differences() {
+        let context = context(PictureStructure::Frame, 2);
+        let (mut writes, mut reads) = (Predictors::default(), Predictors::default());
+        for (x, y, dmvector) in [(5, -3, [0, 1]), (5, -3, [-1, 0]), (-7, 8, [1, -1])] {
+            let motion = predict::Motion {
+                flags: FORWARD,
+                motion: MotionType::DualPrime,
+                vectors: [[Vector { x, y }; 2]; 2],
+                field_select: 0,
+                dmvector,
+            };
+            let mut writer = BitWriter::default();
+            writes.write(&mut writer, &context, &motion);
+            assert_eq!(writer.bit_length() as u32, writes.bits(&context, &motion));
+            writes.follow(&context, &motion);
+            let bytes = writer.finish();
+            let found = reads.read(&mut BitReader::new(&bytes), &context, MotionType::DualPrime, 0).unwrap();
+            assert_eq!((found.vectors[0], found.dmvector), (Vector { x, y }, dmvector));
+            assert_eq!(writes, reads);
         }
     }
 }

@@ -128,10 +128,41 @@ impl<S: Sample> Frame<S> {
 }
 
 impl Frame {
+    /// The frame with `differences` added to its samples; both are of the same size.
+    pub(crate) fn plus(&self, differences: &Frame<i16>) -> Self {
+        let mut sum = self.clone();
+        for (plane, differences) in sum.planes.iter_mut().zip(&differences.planes) {
+            for (sample, &difference) in plane.data.iter_mut().zip(&differences.data) {
+                *sample = sample.plus((i32::from(difference) + DIFFERENCE / 2) >> DIFFERENCE.ilog2());
+            }
+        }
+        sum
+    }
+
     /// Appends the displayed samples: Y, then Cb, then Cr.
     pub fn write_planar(&self, out: &mut Vec<u8>) {
         for plane in &self.planes {
             plane.lines().for_each(|line| out.extend_from_slice(line));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_are_rounded_to_samples_and_clamped() {
+        let chroma = Plane::new(0, 0, 0, 0);
+        let frame = |data: Vec<u8>| Frame {
+            planes: [Plane { data, ..Plane::new(1, 5, 1, 5) }, chroma.clone(), chroma.clone()],
+            chroma: Chroma::Yuv420,
+        };
+        let none = Plane::new(0, 0, 0, 0);
+        // Eighths of a sample: a half, less than that, one and a half down, and beyond either end.
+        let luma = Plane { data: vec![4, 3, -13, -80, 80], ..Plane::new(1, 5, 1, 5) };
+        let differences = Frame { planes: [luma, none.clone(), none], chroma: Chroma::Yuv420 };
+        let sum = frame(vec![100, 100, 100, 5, 250]).plus(&differences);
+        assert_eq!(sum.planes[0].data, [101, 100, 98, 0, 255]);
     }
 }

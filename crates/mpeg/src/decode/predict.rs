@@ -105,7 +105,12 @@ impl Motion {
         Self { flags: self.flags, vectors, ..Self::zero(context) }
     }
 
-    /// True where both predict alike in a B picture; vectors of a direction that is not used do not count.
+    /// True for [`Motion::zero`].
+    pub(crate) fn is_zero(&self, context: &PictureContext) -> bool {
+        self.is_as(&Self::zero(context))
+    }
+
+    /// True where both predict alike; vectors of a direction that is not used do not count.
     pub(crate) fn is_as(&self, other: &Self) -> bool {
         let used = FORWARD | BACKWARD;
         let same = |s: usize, flag: u8| {
@@ -114,7 +119,9 @@ impl Motion {
                 || (self.vectors[s] == other.vectors[s]
                     && self.field_select & selects == other.field_select & selects)
         };
+        let is_dual_prime = self.motion == MotionType::DualPrime;
         (self.flags & used, self.motion) == (other.flags & used, other.motion)
+            && (!is_dual_prime || self.dmvector == other.dmvector)
             && same(0, FORWARD)
             && same(1, BACKWARD)
     }
@@ -129,7 +136,29 @@ pub(crate) fn predict<S: Sample>(
     row: usize,
     out: &mut Prediction<S>,
 ) {
-    let mut predictor = Predictor { context, column, row, out, average: false };
+    predict_components(context, references, motion, (column, row), 3, out);
+}
+
+/// Predicts the luminance alone of the macroblock at (`column`, `row`).
+pub(crate) fn predict_luma<S: Sample>(
+    context: &PictureContext,
+    references: &References<'_, S>,
+    motion: &Motion,
+    place: (usize, usize),
+    out: &mut Prediction<S>,
+) {
+    predict_components(context, references, motion, place, 1, out);
+}
+
+fn predict_components<S: Sample>(
+    context: &PictureContext,
+    references: &References<'_, S>,
+    motion: &Motion,
+    (column, row): (usize, usize),
+    components: usize,
+    out: &mut Prediction<S>,
+) {
+    let mut predictor = Predictor { context, column, row, components, out, average: false };
     for (s, flag) in [FORWARD, BACKWARD].into_iter().enumerate() {
         if motion.flags & flag != 0 {
             predictor.direction(references, motion, s);
@@ -142,6 +171,8 @@ struct Predictor<'a, S> {
     context: &'a PictureContext,
     column: usize,
     row: usize,
+    /// The first of Y, Cb and Cr, this many, are predicted.
+    components: usize,
     out: &'a mut Prediction<S>,
     average: bool,
 }
@@ -216,10 +247,10 @@ impl<S: Sample> Predictor<'_, S> {
         self.average = average;
     }
 
-    /// Predicts a part of the macroblock in all three planes.
+    /// Predicts a part of the macroblock in the planes that are wanted.
     fn part(&mut self, frame: &Frame<S>, from: Lines, vector: Vector, part: Part) {
         let (dx, dy) = self.context.chroma.shift();
-        for (component, plane) in frame.planes.iter().enumerate() {
+        for (component, plane) in frame.planes.iter().enumerate().take(self.components) {
             let (dx, dy) = if component == 0 { (0, 0) } else { (dx, dy) };
             // Halved towards zero (7.6.3.7).
             let x = i32::from(vector.x) / (1 << dx);

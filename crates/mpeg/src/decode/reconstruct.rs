@@ -122,6 +122,12 @@ impl<'a, S: Sample> Reconstructor<'a, S> {
         }
     }
 
+    /// Replaces the prediction of the macroblock at `address`, to which no block was added yet.
+    pub(crate) fn replace(&mut self, address: u32, prediction: &Prediction<S>) {
+        self.prediction.clone_from(prediction);
+        self.store(address as usize % self.context.columns, address as usize / self.context.columns);
+    }
+
     /// Stores the prediction.
     fn store(&mut self, column: usize, row: usize) {
         let (dx, dy) = self.context.chroma.shift();

@@ -5,6 +5,7 @@
 use super::coder::Coder;
 use super::drift::{Drift, ErrorSink, MotionError, PredictedError};
 use super::motion_choice::MotionChoice;
+use super::place::Place;
 use super::recode::dither;
 use crate::decode::predict::Motion;
 use crate::decode::prediction_loop::PredictionLoop;
@@ -60,26 +61,11 @@ struct Mark {
     distortion: f64,
 }
 
-/// The place of a macroblock in its slice.
-#[derive(Debug, Clone, Copy)]
-struct Place {
-    /// It is neither first nor last, and so may be skipped.
-    is_inner: bool,
-    /// Macroblocks that are skipped behind it have its motion.
-    is_repeated: bool,
-    /// Its motion in the output, where it was chosen before.
-    known: Option<Motion>,
-}
-
-impl Place {
-    fn of(slice: &[Macroblock], at: usize) -> Self {
-        let next = slice.get(at + 1).map(|next| next.address);
-        Self {
-            is_inner: at > 0 && next.is_some(),
-            is_repeated: next.is_some_and(|next| next > slice[at].address + 1),
-            known: None,
-        }
-    }
+/// A picture whose macroblocks may get other motion.
+struct Moving<'a, 'b> {
+    coder: &'a mut Coder<'b>,
+    choice: MotionChoice<'b>,
+    parsed: &'a Picture,
 }
 
 impl Content for ClosedLoop {
@@ -165,14 +151,17 @@ impl ClosedLoop {
             if !stays {
                 self.motion_lambda = lambda;
             }
-            drift.with_motion(context, inputs, |errors| {
-                self.code_with_motion(
-                    &mut coder,
-                    parsed,
-                    choice,
-                    errors,
-                    (&weights, stays.then_some(&known[..])),
-                );
+            let mut moving = Moving { coder: &mut coder, choice, parsed };
+            let mut places = Place::all(context, parsed, stays.then_some(&known[..])).zip(&weights);
+            drift.follow_with_motion(context, parsed, inputs, |macroblock, errors, sink| {
+                let Some((place, &weight)) = places.next() else { return };
+                let motion = if moving.coder.begin(macroblock, weight) {
+                    self.push_with_motion(&mut moving, macroblock, errors, sink, place)
+                } else {
+                    self.begin(macroblock, macroblock.quantiser);
+                    Motion::of(context, macroblock)
+                };
+                self.motions.push(motion);
             });
         } else {
             self.motions.clear();
@@ -195,45 +184,60 @@ impl ClosedLoop {
         self.motions.clear();
     }
 
-    /// Codes a B picture whose macroblocks may get other motion, or have that which is known.
-    fn code_with_motion(
+    /// Codes a macroblock that may get other motion, or has that which is known; gives that which it has.
+    fn push_with_motion(
         &mut self,
-        coder: &mut Coder<'_>,
-        parsed: &Picture,
-        mut choice: MotionChoice<'_>,
+        moving: &mut Moving<'_, '_>,
+        macroblock: &Macroblock,
         errors: &mut MotionError<'_>,
-        (weights, known): (&[f32], Option<&[Motion]>),
-    ) {
-        for slice in &parsed.slices {
-            choice.reset();
-            let macroblocks = &parsed.macroblocks[slice.macroblocks.clone()];
-            let places = (0..macroblocks.len()).map(|at| Place {
-                known: known.map(|known| known[slice.macroblocks.start + at]),
-                ..Place::of(macroblocks, at)
-            });
-            let weights = &weights[slice.macroblocks.clone()];
-            for ((macroblock, place), &weight) in macroblocks.iter().zip(places).zip(weights) {
-                let mut motion = Motion::of(coder.context, macroblock);
-                if !coder.begin(macroblock, weight) {
-                    self.begin(macroblock, macroblock.quantiser);
-                } else if macroblock.is_intra() {
-                    choice.reset();
-                    self.push(coder, parsed, macroblock, None, None);
-                } else {
-                    motion = self.push_cheapest(coder, parsed, macroblock, &mut choice, errors, place);
-                }
-                self.motions.push(motion);
-            }
+        sink: Option<&mut ErrorSink<'_, '_>>,
+        place: Place,
+    ) -> Motion {
+        let of_input = Motion::of(moving.coder.context, macroblock);
+        if place.resets || macroblock.is_intra() {
+            moving.choice.reset();
         }
+        if macroblock.is_intra() {
+            self.push(moving.coder, moving.parsed, macroblock, None, sink);
+            return of_input;
+        }
+        let motion = self.push_cheapest(moving, macroblock, errors, place);
+        if let Some(sink) = sink {
+            if !motion.is_as(&of_input) {
+                sink.predict(macroblock.address, errors.last());
+            }
+            self.pass_on_last(moving.coder, moving.parsed, macroblock, sink);
+        }
+        motion
     }
 
-    /// Codes a macroblock with the motion of the input, or with other motion if that costs less; gives that which it has.
-    fn push_cheapest(
-        &mut self,
+    /// Gives the error of the macroblock that was coded last to `sink`.
+    fn pass_on_last(
+        &self,
         coder: &mut Coder<'_>,
         parsed: &Picture,
         macroblock: &Macroblock,
-        choice: &mut MotionChoice<'_>,
+        sink: &mut ErrorSink<'_, '_>,
+    ) {
+        let blocks = self.blocks_of(self.macroblocks.len() - 1);
+        let (mut ends, mut first) = (blocks.ends.iter().peekable(), 0);
+        let mut old = parsed.blocks_of(macroblock).iter().peekable();
+        for index in 0..coder.context.chroma.blocks() as u8 {
+            let before = old.next_if(|block| block.index == index).map(|block| parsed.codes_of(block));
+            let is_coded = blocks.coded >> index & 1 != 0;
+            let end = ends.next_if(|_| is_coded).map_or(first, |&end| usize::from(end));
+            let codes = [before.unwrap_or_default(), &blocks.codes[first..end]];
+            coder.pass_on_between(macroblock, index, codes, sink);
+            first = end;
+        }
+    }
+
+    /// Codes a macroblock with the motion of the input, or with other motion if that costs less; gives that which it has. Its error
+    /// is the last one of `errors`, unless it has the motion of the input.
+    fn push_cheapest(
+        &mut self,
+        Moving { coder, choice, parsed }: &mut Moving<'_, '_>,
+        macroblock: &Macroblock,
         errors: &mut MotionError<'_>,
         place: Place,
     ) -> Motion {

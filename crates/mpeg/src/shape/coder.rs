@@ -148,6 +148,18 @@ impl<'a> Coder<'a> {
         true
     }
 
+    /// Gives the error of a block to `sink`, which has the codes `old` in the input and `new` in the output.
+    pub(super) fn pass_on_between(
+        &mut self,
+        macroblock: &Macroblock,
+        index: u8,
+        [old, new]: [&[Code]; 2],
+        sink: &mut ErrorSink<'_, '_>,
+    ) {
+        dequantise_codes(self.context, self.intra, index, macroblock.quantiser, old, &mut self.input);
+        self.pass_on(macroblock, index, new, sink);
+    }
+
     /// Gives the error of the block that was coded last to `sink`.
     pub(super) fn pass_on(
         &mut self,

@@ -2,11 +2,9 @@
 //! difference between output and input, because motion compensation is linear but for its rounding.
 
 use crate::decode::block::dequantise_codes;
-use crate::decode::frame::DIFFERENCE;
-#[cfg(test)]
-use crate::decode::frame::Frame;
+use crate::decode::frame::{DIFFERENCE, Frame};
 use crate::decode::idct;
-use crate::decode::predict::{Motion, Prediction, References, predict};
+use crate::decode::predict::{Motion, Prediction, References, predict, predict_luma};
 use crate::decode::prediction_loop::{Opened, PredictionLoop};
 use crate::decode::reconstruct::{BlockPlace, Reconstructor, reconstruct_with};
 use crate::header::{PictureContext, PictureKind};
@@ -90,26 +88,69 @@ impl Drift {
         });
     }
 
-    /// Calls `act` with what predicts the macroblocks of the opened B picture in any way. `inputs` has the reference frames of the
-    /// input.
-    pub(super) fn with_motion<T>(
-        &self,
+    /// Calls `act` with each macroblock of the opened picture and with what predicts it in any way. `inputs` has the reference
+    /// frames of the input. In a reference picture `act` also takes the macroblock's own error.
+    pub(super) fn follow_with_motion(
+        &mut self,
         context: &PictureContext,
+        parsed: &Picture,
         inputs: &PredictionLoop,
-        act: impl FnOnce(&mut MotionError<'_>) -> T,
-    ) -> T {
-        self.errors.with_references(context, |errors| {
-            let errors = self.follows.then_some(errors);
-            inputs.with_references(context, |inputs| act(&mut MotionError::new(context, errors, inputs)))
-        })
+        mut act: impl FnMut(&Macroblock, &mut MotionError<'_>, Option<&mut ErrorSink<'_, '_>>),
+    ) {
+        inputs.with_references(context, |inputs| {
+            if !self.follows || context.kind() == PictureKind::B {
+                return self.errors.with_references(context, |errors| {
+                    let mut errors = MotionError::new(context, self.follows.then_some(errors), inputs);
+                    parsed.macroblocks.iter().for_each(|macroblock| act(macroblock, &mut errors, None));
+                });
+            }
+            self.errors.reconstruct(context, |references, frame| {
+                let mut errors = MotionError::new(context, Some(references), inputs);
+                reconstruct_with(context, parsed, references, frame, |macroblock, reconstructor| {
+                    act(macroblock, &mut errors, Some(&mut ErrorSink { context, reconstructor }));
+                })
+            });
+        });
     }
 }
 
-/// The error that a macroblock of a B picture has if it is predicted in another way than in the input.
+/// The reference frames of the output.
+struct Outputs {
+    forward: Frame,
+    /// `None` where it is the same.
+    backward: Option<Frame>,
+}
+
+impl Outputs {
+    fn new(
+        context: &PictureContext,
+        inputs: &References<'_, u8>,
+        errors: Option<&References<'_, i16>>,
+    ) -> Self {
+        let sum = |input: &Frame, error: Option<&Frame<i16>>| match error {
+            Some(error) => input.plus(error),
+            None => input.clone(),
+        };
+        let is_b = context.kind() == PictureKind::B;
+        Self {
+            forward: sum(inputs.forward, errors.map(|errors| errors.forward)),
+            backward: is_b.then(|| sum(inputs.backward, errors.map(|errors| errors.backward))),
+        }
+    }
+
+    fn references(&self) -> References<'_, u8> {
+        let backward = self.backward.as_ref().unwrap_or(&self.forward);
+        References { forward: &self.forward, backward, first_field: None }
+    }
+}
+
+/// The error that a macroblock has if it is predicted in another way than in the input.
 pub(super) struct MotionError<'a> {
     context: &'a PictureContext,
     errors: Option<&'a References<'a, i16>>,
     inputs: &'a References<'a, u8>,
+    /// Made where motion is searched for.
+    outputs: Option<Outputs>,
     /// The prediction of the input, and that of the input's frames by the other motion.
     before: Prediction<u8>,
     after: Prediction<u8>,
@@ -123,7 +164,15 @@ impl<'a> MotionError<'a> {
         inputs: &'a References<'a, u8>,
     ) -> Self {
         let [before, after] = [Prediction::new(), Prediction::new()];
-        Self { context, errors, inputs, before, after, error: PredictedError(Prediction::new()) }
+        Self {
+            context,
+            errors,
+            inputs,
+            outputs: None,
+            before,
+            after,
+            error: PredictedError(Prediction::new()),
+        }
     }
 
     /// The macroblock at `address`, which has `motion` in the input, comes next.
@@ -154,6 +203,25 @@ impl<'a> MotionError<'a> {
                 *error += DIFFERENCE as i16 * (i16::from(after) - i16::from(before));
             }
         }
+        &self.error
+    }
+
+    /// The luminance that the input predicts the macroblock as that was begun.
+    pub(super) fn predicted_luma_of_input(&self) -> &[u8; 256] {
+        &self.before.planes[0]
+    }
+
+    /// The luminance that the macroblock at `address` is predicted as in the output with `motion`.
+    pub(super) fn predicted_luma(&mut self, address: u32, motion: &Motion) -> &[u8; 256] {
+        let place = self.place(address);
+        let outputs =
+            self.outputs.get_or_insert_with(|| Outputs::new(self.context, self.inputs, self.errors));
+        predict_luma(self.context, &outputs.references(), motion, place, &mut self.after);
+        &self.after.planes[0]
+    }
+
+    /// The error that was asked for last.
+    pub(super) fn last(&self) -> &PredictedError {
         &self.error
     }
 
@@ -212,6 +280,11 @@ pub(super) struct ErrorSink<'a, 'b> {
 }
 
 impl ErrorSink<'_, '_> {
+    /// The macroblock at `address` has another predicted error than by the motion of the input.
+    pub(super) fn predict(&mut self, address: u32, error: &PredictedError) {
+        self.reconstructor.replace(address, &error.0);
+    }
+
     /// Adds the difference of the coefficients of a block, in raster order.
     pub(super) fn add(&mut self, macroblock: &Macroblock, block: u8, output: &[i32; 64], input: &[i32; 64]) {
         if output != input {

@@ -1,4 +1,4 @@
-//! The reference frames of the input, by which the motion of B pictures is chosen.
+//! The reference frames of the input, by which the motion of pictures is chosen.
 
 use super::picture::PictureShaper;
 use crate::decode::prediction_loop::PredictionLoop;
@@ -11,7 +11,8 @@ use crate::picture::Picture;
 pub(super) struct Inputs(PredictionLoop);
 
 impl Inputs {
-    /// Decodes the reference pictures among `pictures`, and gives each B picture the frames that it is predicted from.
+    /// Decodes the reference pictures among `pictures`, and gives each B picture, and each P picture of a whole frame, the
+    /// frames that it is predicted from.
     pub(super) fn decode(&mut self, pictures: &mut [PictureShaper]) {
         for picture in pictures {
             picture.inputs = match &picture.context {
@@ -41,8 +42,13 @@ impl Inputs {
             *self = Self::default();
             return None;
         }
+        let is_chosen = context.kind() == PictureKind::P && !context.is_field();
+        if is_chosen {
+            self.0.complete();
+        }
+        let before = (is_chosen && self.0.fits(context)).then(|| self.0.clone());
         self.0.open(context, closed_group);
         self.0.reconstruct(context, |references, frame| reconstruct(context, parsed, references, frame));
-        None
+        before
     }
 }

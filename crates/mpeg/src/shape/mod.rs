@@ -32,6 +32,7 @@ mod motion_choice;
 mod parallel;
 mod path;
 mod picture;
+mod place;
 mod rate_control;
 mod recode;
 mod report;

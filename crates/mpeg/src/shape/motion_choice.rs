@@ -1,56 +1,67 @@
-//! The motion of B pictures in a closed loop. At low rates vectors take the larger part of their bits. So a macroblock may get
-//! other motion that is cheaper to code: one direction in place of two, one vector in place of one for each field, or that of
-//! the macroblock before; and then it may be skipped. P pictures keep their motion: what a worse prediction costs them goes on
-//! to others, and tried on them the choice lost as much as it gained.
+//! The motion of B pictures, and of P pictures of whole frames, in a closed loop. At low rates vectors take a large part of the
+//! bits. So a macroblock may get other motion: one direction in place of two, one vector in place of one for each field, that of
+//! the macroblock before, or none; and then it may be skipped. The reference frames of the output have errors, so the best vector may
+//! also be another than in the input: the neighbours of each are compared by what the output predicts.
 
-use super::drift::{MotionError, PredictedError};
-use super::recode::CHROMA_WEIGHT;
+use super::drift::MotionError;
 use crate::decode::block::dequantise;
-use crate::decode::frame::{DIFFERENCE, Sample};
+use crate::decode::frame::Sample;
 use crate::decode::idct;
-use crate::decode::predict::{Motion, Prediction};
+use crate::decode::predict::Motion;
 use crate::decode::reconstruct::BlockPlace;
 use crate::header::{Chroma, PictureContext, PictureKind};
-use crate::motion::{Predictors, directions};
+use crate::motion::{Predictors, directions, has_two};
 use crate::picture::{Macroblock, MotionType, Picture, Vector};
 use crate::tables::macroblock::{BACKWARD, FORWARD, PATTERN};
 use crate::vlc;
+use crate::write::rewrite::before_any;
 
-/// Finds motion for the macroblocks of a B picture, in their order.
+/// Finds motion for the macroblocks of a picture, in their order.
 pub(super) struct MotionChoice<'a> {
     context: &'a PictureContext,
     /// Behind the last macroblock of the output.
     predictors: Predictors,
     /// What a skipped macroblock would have behind it.
     skipped: Option<Motion>,
-    /// The present macroblock: what the input adds to its prediction.
-    residual: Prediction<i16>,
+    /// The luminance of the present macroblock of the input.
+    target: [u8; 256],
 }
 
 impl<'a> MotionChoice<'a> {
     /// `None` where all motion stays as it is.
     pub(super) fn new(context: &'a PictureContext) -> Option<Self> {
         let is_plain = !context.coding.concealment_motion_vectors && context.header.full_pel == [false; 2];
-        (context.kind() == PictureKind::B && is_plain).then(|| Self {
+        let may_change = match context.kind() {
+            PictureKind::B => true,
+            PictureKind::P => !context.is_field(),
+            _ => false,
+        };
+        (may_change && is_plain).then(|| Self {
             context,
             predictors: Predictors::default(),
-            skipped: None,
-            residual: Prediction::new(),
+            skipped: before_any(context),
+            target: [0; 256],
         })
     }
 
     /// A slice begins, or a macroblock without prediction has come.
     pub(super) fn reset(&mut self) {
-        (self.predictors, self.skipped) = (Predictors::default(), None);
+        (self.predictors, self.skipped) = (Predictors::default(), before_any(self.context));
     }
 
     /// The next macroblock has this motion and these blocks in the output.
     pub(super) fn take(&mut self, motion: &Motion, coded: u16, inner: bool) {
-        // A skipped one leaves the predictors as they are.
-        if !self.is_skipped(motion, coded, inner) {
+        if self.in_p() {
+            self.predictors.pass(self.context, motion, !motion.is_zero(self.context));
+        } else if !self.is_skipped(motion, coded, inner) {
+            // A skipped one leaves the predictors as they are.
             self.predictors.follow(self.context, motion);
             self.skipped = Some(motion.repeated(self.context));
         }
+    }
+
+    fn in_p(&self) -> bool {
+        self.context.kind() == PictureKind::P
     }
 
     fn is_skipped(&self, motion: &Motion, coded: u16, inner: bool) -> bool {
@@ -66,9 +77,15 @@ impl<'a> MotionChoice<'a> {
         let in_field = self.context.is_field();
         let either = in_field || !self.context.coding.frame_pred_frame_dct;
         let dct_type = u32::from(either && !in_field && coded != 0);
-        let flags = motion.flags | if coded == 0 { 0 } else { PATTERN };
-        let modes = 1 + vlc::TYPE_B.length(flags) + 2 * u32::from(either) + dct_type;
-        modes + self.predictors.bits(self.context, motion) + pattern_bits(self.context.chroma, coded)
+        let is_bare = self.in_p() && coded != 0 && motion.is_zero(self.context);
+        let directions = if is_bare { 0 } else { motion.flags };
+        let flags = directions | if coded == 0 { 0 } else { PATTERN };
+        let types = if self.in_p() { &vlc::TYPE_P } else { &vlc::TYPE_B };
+        let vectors = match directions {
+            0 => 0,
+            _ => 2 * u32::from(either) + self.predictors.bits(self.context, motion),
+        };
+        1 + types.length(flags) + vectors + dct_type + pattern_bits(self.context.chroma, coded)
     }
 
     /// The motion that costs least without any code: bits, and the squared error times `weight`. `None` for that of the input.
@@ -80,27 +97,29 @@ impl<'a> MotionChoice<'a> {
         weight: f32,
         inner: bool,
     ) -> Option<Motion> {
-        let (address, motion) = (macroblock.address, Motion::of(self.context, macroblock));
-        let most = self.bits(&motion, 0, inner);
-        // What the cheapest one costs, where any may be cheaper at all.
-        let (mut least, mut best) = (None, None);
-        for other in self.others(&motion) {
-            let bits = self.bits(&other, 0, inner);
-            if bits >= most || !self.is_inside(address, &other) {
-                continue;
+        let (address, of_input) = (macroblock.address, Motion::of(self.context, macroblock));
+        errors.begin(address, &of_input);
+        self.read_target(parsed, macroblock, errors.predicted_luma_of_input());
+        let mut trial = |motion: Motion| {
+            let error = weight * self.distance(errors.predicted_luma(address, &motion));
+            Trial { motion, error, bits: self.bits(&motion, 0, inner) }
+        };
+        let mut best = trial(of_input);
+        let most = best.bits;
+        for other in self.others(&of_input) {
+            if self.bits(&other, 0, inner) < most && self.is_inside(address, &other) {
+                best = best.or(trial(other));
             }
-            let cheapest = least.unwrap_or_else(|| {
-                errors.begin(address, &motion);
-                self.read_residual(parsed, macroblock);
-                weight * self.distance(errors.of_input(address, &motion)) + most as f32
-            });
-            let cost = weight * self.distance(errors.of_other(address, &other)) + bits as f32;
-            if cost < cheapest {
-                best = Some(other);
-            }
-            least = Some(cheapest.min(cost));
         }
-        best
+        if best.error > LEAST_REFINED {
+            for other in neighbours(self.context, best.motion) {
+                if self.is_inside(address, &other) {
+                    best = best.or(trial(other));
+                }
+            }
+        }
+        let best = best.motion;
+        (!best.is_as(&of_input)).then_some(best)
     }
 
     /// Motion that may be cheaper.
@@ -111,6 +130,13 @@ impl<'a> MotionChoice<'a> {
             .chain(whole.into_iter().flat_map(one_direction))
             .chain(self.skipped)
             .chain(self.skipped.into_iter().flat_map(one_direction))
+            .chain(self.in_p().then(|| self.predicted()))
+    }
+
+    /// The vector of a frame whose difference is zero.
+    fn predicted(&self) -> Motion {
+        let [first, _] = self.predictors.vectors[0];
+        Motion { vectors: [[first; 2], Default::default()], ..Motion::zero(self.context) }
     }
 
     /// The mean of the vectors of both fields of a frame picture, for the frame.
@@ -137,7 +163,9 @@ impl<'a> MotionChoice<'a> {
             first >= 0 && first + 2 * size as i32 <= 2 * all as i32
         };
         directions(motion).all(|s| {
+            // Of field vectors in a frame picture half is allowed (13818-2, table 7-8).
             let [across, down] = context.coding.f_code[s].map(|f_code| 8 << f_code.min(9));
+            let down = down >> u8::from(in_fields);
             motion.vectors[s].iter().enumerate().all(|(r, &Vector { x, y })| {
                 let line = if motion.motion == MotionType::Split { 16 * row + 8 * r } else { rows * row };
                 (-across..across).contains(&i32::from(x))
@@ -148,40 +176,69 @@ impl<'a> MotionChoice<'a> {
         })
     }
 
-    fn read_residual(&mut self, parsed: &Picture, macroblock: &Macroblock) {
-        self.residual.planes = [[0; 256]; 3];
+    /// Reads the luminance of the macroblock of the input, which that predicts as `predicted`.
+    fn read_target(&mut self, parsed: &Picture, macroblock: &Macroblock, predicted: &[u8; 256]) {
+        self.target = *predicted;
         let mut samples = [0; 64];
-        for block in parsed.blocks_of(macroblock) {
+        for block in parsed.blocks_of(macroblock).iter().take_while(|block| !block.is_chroma()) {
             dequantise(self.context, macroblock, block, parsed.codes_of(block), &mut samples);
             idct::inverse(&mut samples);
             let place = BlockPlace::of(self.context, macroblock, block.index);
-            let plane = &mut self.residual.planes[place.component];
             for (at, samples) in place.lines().zip(samples.chunks_exact(8)) {
-                for (sample, &value) in plane[at..at + 8].iter_mut().zip(samples) {
-                    *sample = i16::intra(DIFFERENCE * value);
+                for (sample, &value) in self.target[at..at + 8].iter_mut().zip(samples) {
+                    *sample = sample.plus(value);
                 }
             }
         }
     }
 
-    /// The squared error of the macroblock without codes.
-    fn distance(&self, error: &PredictedError) -> f32 {
-        let (dx, dy) = self.context.chroma.shift();
-        let mut distance = 0.0;
-        for (component, (residual, error)) in self.residual.planes.iter().zip(&error.0.planes).enumerate() {
-            let (width, height) = if component == 0 { (16, 16) } else { (16 >> dx, 16 >> dy) };
-            let mut sums = [0.0; 16];
-            for (residual, error) in residual.chunks_exact(16).zip(error.chunks_exact(16)).take(height) {
-                for (sum, (&residual, &error)) in sums[..width].iter_mut().zip(residual.iter().zip(error)) {
-                    let difference = f32::from(residual) - f32::from(error);
-                    *sum += difference * difference;
-                }
-            }
-            distance += sums.iter().sum::<f32>() * if component == 0 { 1.0 } else { CHROMA_WEIGHT };
-        }
-        distance / (DIFFERENCE * DIFFERENCE) as f32
+    /// The squared error of the luminance if it is as predicted.
+    fn distance(&self, predicted: &[u8; 256]) -> f32 {
+        let square = |(&a, &b): (&u8, &u8)| u32::from(a.abs_diff(b)) * u32::from(a.abs_diff(b));
+        self.target.iter().zip(predicted).map(square).sum::<u32>() as f32
     }
 }
+
+/// Motion without any code.
+#[derive(Clone, Copy)]
+struct Trial {
+    motion: Motion,
+    /// Weighted, in bits.
+    error: f32,
+    bits: u32,
+}
+
+impl Trial {
+    /// The cheaper one.
+    fn or(self, other: Self) -> Self {
+        let cost = |trial: &Self| trial.error + trial.bits as f32;
+        if cost(&other) < cost(&self) { other } else { self }
+    }
+}
+
+/// Half a sample further may cost less only where the error costs more than this, in bits.
+const LEAST_REFINED: f32 = 16.0;
+
+/// Motion with one vector moved by half a sample; none for dual prime.
+fn neighbours(context: &PictureContext, motion: Motion) -> impl Iterator<Item = Motion> + use<> {
+    let two = has_two(context, motion.motion);
+    let vectors = directions(&motion).filter(move |_| motion.motion != MotionType::DualPrime);
+    vectors.flat_map(move |s| (0..1 + usize::from(two)).map(move |r| (s, r))).flat_map(move |(s, r)| {
+        AROUND.into_iter().map(move |(x, y)| {
+            let mut moved = motion;
+            let Vector { x: across, y: down } = motion.vectors[s][r];
+            let vector = Vector { x: across.saturating_add(x), y: down.saturating_add(y) };
+            match two {
+                true => moved.vectors[s][r] = vector,
+                false => moved.vectors[s] = [vector; 2],
+            }
+            moved
+        })
+    })
+}
+
+/// The four nearest neighbours of a vector.
+const AROUND: [(i16, i16); 4] = [(0, -1), (-1, 0), (1, 0), (0, 1)];
 
 /// Either direction alone, of motion that has both.
 fn one_direction(motion: Motion) -> impl Iterator<Item = Motion> {
@@ -197,4 +254,79 @@ fn pattern_bits(chroma: Chroma, coded: u16) -> u32 {
     let blocks = chroma.blocks() as u32;
     let pattern = coded.reverse_bits() >> (16 - blocks);
     vlc::PATTERN_420.length((pattern >> (blocks - 6)) as u8) + blocks - 6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::header::{PictureStructure, SequenceState};
+    use crate::unit::Splitter;
+
+    /// A frame picture of this kind with one type of prediction, whose vectors have residuals of one bit.
+    fn context(kind: PictureKind) -> PictureContext {
+        let mut splitter = Splitter::default();
+        splitter.push(include_bytes!("../../tests/fixtures/elementary.m2v"));
+        let unit = splitter.pull().expect("a picture");
+        let mut context = unit.read_headers(&mut SequenceState::default()).expect("a context");
+        context.header.kind = kind;
+        context.coding.structure = PictureStructure::Frame;
+        context.coding.frame_pred_frame_dct = true;
+        context.coding.f_code = [[2; 2]; 2];
+        context
+    }
+
+    fn forward(context: &PictureContext, x: i16, y: i16) -> Motion {
+        Motion { vectors: [[Vector { x, y }; 2]; 2], ..Motion::zero(context) }
+    }
+
+    #[test]
+    fn macroblocks_of_p_pictures_take_the_bits_of_their_tables() {
+        let context = context(PictureKind::P);
+        let mut choice = MotionChoice::new(&context).expect("a choice");
+        let (zero, moved) = (forward(&context, 0, 0), forward(&context, 3, 0));
+        // An increment of 1 for what follows, or "MC, not coded" (001) with two zero differences behind an increment.
+        assert_eq!(choice.bits(&zero, 0, true), 1);
+        assert_eq!(choice.bits(&zero, 0, false), 1 + 3 + 2);
+        // "No MC, coded" (01), and a pattern of block 0 alone, 32 (1010): it takes no vector.
+        assert_eq!(choice.bits(&zero, 1, true), 1 + 2 + 4);
+        // A difference of 3 is motion_code 2 (001), its sign and a residual bit; the other one is 0.
+        assert_eq!(choice.bits(&moved, 0, true), 1 + 3 + 5 + 1);
+        assert_eq!(choice.bits(&moved, 1, true), 1 + 1 + 5 + 1 + 4);
+        // Behind the same vector both differences are 0; a skipped macroblock resets the predictors.
+        choice.take(&moved, 1, true);
+        assert_eq!(choice.bits(&moved, 0, true), 1 + 3 + 2);
+        choice.take(&zero, 0, true);
+        assert_eq!(choice.bits(&moved, 0, true), 1 + 3 + 5 + 1);
+    }
+
+    #[test]
+    fn vectors_move_by_half_a_sample() {
+        let context = context(PictureKind::P);
+        let around = neighbours(&context, forward(&context, 3, -2));
+        let vectors: Vec<_> = around.map(|motion| (motion.vectors[0][0].x, motion.vectors[0][0].y)).collect();
+        assert_eq!(vectors, [(3, -3), (2, -2), (4, -2), (3, -1)]);
+        let fields = Motion { motion: MotionType::Field, ..forward(&context, 3, -2) };
+        // Either vector alone.
+        assert_eq!(neighbours(&context, fields).count(), 8);
+        let last = neighbours(&context, fields).last().expect("a neighbour");
+        assert_eq!(last.vectors[0], [Vector { x: 3, y: -2 }, Vector { x: 3, y: -1 }]);
+        let dual = Motion { motion: MotionType::DualPrime, ..fields };
+        assert_eq!(neighbours(&context, dual).count(), 0);
+    }
+
+    #[test]
+    fn vectors_of_fields_reach_half_as_far_down() {
+        let mut context = context(PictureKind::P);
+        (context.columns, context.rows) = (10, 20);
+        let choice = MotionChoice::new(&context).expect("a choice");
+        // In row 10, where the picture is no limit: half samples from -32 to 31, of fields from -16 to 15.
+        let address = 105;
+        let fields = |y| Motion { motion: MotionType::Field, ..forward(&context, 0, y) };
+        let is_inside = |motion: Motion| choice.is_inside(address, &motion);
+        assert_eq!(
+            [-33, -32, 31, 32].map(|y| is_inside(forward(&context, 0, y))),
+            [false, true, true, false]
+        );
+        assert_eq!([-17, -16, 15, 16].map(|y| is_inside(fields(y))), [false, true, true, false]);
+    }
 }

@@ -53,7 +53,7 @@ pub(crate) struct PictureShaper {
     pub(crate) importance: Vec<f32>,
     pub(crate) recoded: Recoded,
     pub(super) closed: ClosedLoop,
-    /// Of a B picture in a closed loop: the reference frames of the input, where they are known.
+    /// In a closed loop: the reference frames of the input, where they are known and motion may be chosen.
     pub(super) inputs: Option<PredictionLoop>,
     /// A sample of macroblocks, recoded to compare factors.
     trial: Recoded,

@@ -39,7 +39,8 @@ pub(crate) trait Content {
     fn new_blocks(&self, _macroblock: usize) -> Option<NewBlocks<'_>> {
         None
     }
-    /// The motion of each macroblock, where some are not as in the input: in B pictures without concealment vectors.
+    /// The motion of each macroblock, where some are not as in the input: in B pictures, and P pictures of whole frames, without
+    /// concealment vectors.
     fn motions(&self) -> Option<&[Motion]> {
         None
     }
@@ -152,11 +153,13 @@ impl<C: Content> Rewriter<'_, C> {
         let intra = macroblock.is_intra();
         let pattern = self.pattern(index, macroblock);
         let before = self.follow_predictor(macroblock);
+        let follows = macroblock.address as i32 > self.address_before + 1;
+        let may_skip = pattern == 0 && inner;
         let moved =
-            self.motions.as_mut().and_then(|motions| motions.take(index, macroblock, pattern == 0 && inner));
+            self.motions.as_mut().and_then(|motions| motions.take(index, macroblock, follows, may_skip));
         let mut flags = macroblock.flags & !(mb::PATTERN | mb::QUANT);
         if let Some(moved) = &moved {
-            flags = moved.motion.flags;
+            flags = moved.flags;
         }
         if pattern != 0 {
             flags |= mb::PATTERN;
@@ -171,14 +174,16 @@ impl<C: Content> Rewriter<'_, C> {
         }
         self.write_increment(macroblock);
         if flags == 0 {
-            return self.write_zero_vector(before);
+            return self.write_zero_vector(moved.map_or(before, |moved| moved.predictors.vectors[0][0]));
         }
         let same_scale = flags & mb::QUANT == 0 || self.quantiser == macroblock.quantiser;
         match moved.filter(|moved| !moved.copied) {
             Some(Moved { motion, predictors, .. }) => {
                 self.write_modes(macroblock, flags, motion.motion);
                 let context = self.context;
-                predictors.write(self.out(), context, &motion);
+                if flags & (mb::FORWARD | mb::BACKWARD) != 0 {
+                    predictors.write(self.out(), context, &motion);
+                }
             }
             None => {
                 if flags == macroblock.flags && same_scale {
@@ -434,7 +439,7 @@ impl<C: Content> Rewriter<'_, C> {
     }
 }
 
-/// The motion of the macroblocks of a slice of a B picture.
+/// The motion of the macroblocks of a slice.
 struct MotionWriter<'a> {
     context: &'a PictureContext,
     motions: &'a [Motion],
@@ -447,6 +452,8 @@ struct MotionWriter<'a> {
 /// What is written of the motion of a macroblock.
 struct Moved {
     motion: Motion,
+    /// Its directions that are coded: none for "no MC".
+    flags: u8,
     /// Its vectors are coded as in the input.
     copied: bool,
     /// Of the output, ahead of it.
@@ -456,27 +463,48 @@ struct Moved {
 
 impl<'a> MotionWriter<'a> {
     fn new(context: &'a PictureContext, motions: Option<&'a [Motion]>) -> Option<Self> {
-        Some(Self { context, motions: motions?, predictors: Default::default(), skipped: None })
+        Some(Self {
+            context,
+            motions: motions?,
+            predictors: Default::default(),
+            skipped: before_any(context),
+        })
     }
 
-    /// The next macroblock, which is skipped if it `may` be and repeats the motion before; `None` for an intra one.
-    fn take(&mut self, index: usize, macroblock: &Macroblock, may: bool) -> Option<Moved> {
+    /// The next macroblock, which `follows` skipped ones of the input. It is skipped if it `may` be and has the motion of skipped ones;
+    /// `None` for an intra one.
+    fn take(&mut self, index: usize, macroblock: &Macroblock, follows: bool, may: bool) -> Option<Moved> {
         if macroblock.is_intra() {
-            (self.predictors, self.skipped) = (Default::default(), None);
+            (self.predictors, self.skipped) = (Default::default(), before_any(self.context));
             return None;
+        }
+        let in_p = self.context.kind() == PictureKind::P;
+        if in_p && follows {
+            self.predictors = Default::default();
         }
         let [of_input, predictors] = self.predictors;
         let (before, motion) = (Motion::of(self.context, macroblock), self.motions[index]);
-        let copied = before.is_as(&motion) && predictors.agree(&of_input, &motion);
+        let flags = if in_p && motion.is_zero(self.context) { 0 } else { motion.flags };
+        let copied = before.is_as(&motion)
+            && predictors.agree(&of_input, &motion)
+            && flags == macroblock.flags & (mb::FORWARD | mb::BACKWARD);
         let is_skipped = may && self.skipped.is_some_and(|skipped| skipped.is_as(&motion));
-        self.predictors[0].follow(self.context, &before);
-        // A skipped one leaves the predictors as they are.
-        if !is_skipped {
-            self.predictors[1].follow(self.context, &motion);
+        let has_vectors = macroblock.flags & (mb::FORWARD | mb::BACKWARD) != 0;
+        self.predictors[0].pass(self.context, &before, has_vectors);
+        // A skipped one of a B picture leaves the predictors as they are.
+        if in_p || !is_skipped {
+            self.predictors[1].pass(self.context, &motion, flags != 0);
+        }
+        if !in_p && !is_skipped {
             self.skipped = Some(motion.repeated(self.context));
         }
-        Some(Moved { motion, copied, predictors, is_skipped })
+        Some(Moved { motion, flags, copied, predictors, is_skipped })
     }
+}
+
+/// The motion of skipped macroblocks behind one without motion: zero in P pictures; B pictures have no such macroblocks.
+pub(crate) fn before_any(context: &PictureContext) -> Option<Motion> {
+    (context.kind() == PictureKind::P).then(|| Motion::zero(context))
 }
 
 /// Bits of the codes of a macroblock that is not intra, with the ends of its blocks; an escape of MPEG-1 counts as one of MPEG-2.
