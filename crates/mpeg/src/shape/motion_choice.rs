@@ -1,6 +1,6 @@
 //! The motion of B pictures, and of P pictures of whole frames, in a closed loop. At low rates vectors take a large part of the
-//! bits. So a macroblock may get other motion: one direction in place of two, one vector in place of one for each field, that of
-//! the macroblock before, or none; and then it may be skipped. The reference frames of the output have errors, so the best vector may
+//! bits. So a macroblock may get other motion: one direction in place of two, one vector in place of one for each field, the predicted
+//! vectors, that of the macroblock before, or none; and then it may be skipped. The reference frames of the output have errors, so the best vector may
 //! also be another than in the input: the neighbours of each are compared by what the output predicts.
 
 use super::drift::MotionError;
@@ -131,6 +131,22 @@ impl<'a> MotionChoice<'a> {
             .chain(self.skipped)
             .chain(self.skipped.into_iter().flat_map(one_direction))
             .chain(self.in_p().then(|| self.predicted()))
+            .chain(self.of_fields_predicted(motion))
+    }
+
+    /// Vectors for each field of a frame picture, of which the first, the second or both have no difference.
+    fn of_fields_predicted(&self, motion: &Motion) -> impl Iterator<Item = Motion> + use<> {
+        let (motion, predictors) = (*motion, self.predictors.vectors);
+        let in_fields = motion.motion == MotionType::Field && !self.context.is_field();
+        let fields: &[&[usize]] = if in_fields { &[&[0], &[1], &[0, 1]] } else { &[] };
+        fields.iter().map(move |fields| {
+            let mut predicted = motion;
+            for (s, &r) in directions(&motion).flat_map(|s| fields.iter().map(move |r| (s, r))) {
+                let Vector { x, y } = predictors[s][r];
+                predicted.vectors[s][r] = Vector { x, y: y >> 1 };
+            }
+            predicted
+        })
     }
 
     /// The vector of a frame whose difference is zero.
@@ -312,6 +328,24 @@ mod tests {
         assert_eq!(last.vectors[0], [Vector { x: 3, y: -2 }, Vector { x: 3, y: -1 }]);
         let dual = Motion { motion: MotionType::DualPrime, ..fields };
         assert_eq!(neighbours(&context, dual).count(), 0);
+    }
+
+    #[test]
+    fn vectors_of_fields_are_predicted_each_from_its_own() {
+        let context = context(PictureKind::P);
+        let mut choice = MotionChoice::new(&context).expect("a choice");
+        let fields = |first: (i16, i16), second: (i16, i16)| {
+            let pair = [first, second].map(|(x, y)| Vector { x, y });
+            Motion { motion: MotionType::Field, vectors: [pair; 2], ..Motion::zero(&context) }
+        };
+        choice.take(&fields((4, 3), (-2, 1)), 1, true);
+        let of_input = fields((8, 8), (9, 9));
+        let found: Vec<_> = choice.of_fields_predicted(&of_input).map(|motion| motion.vectors[0]).collect();
+        let wanted = [fields((4, 3), (9, 9)), fields((8, 8), (-2, 1)), fields((4, 3), (-2, 1))];
+        assert_eq!(found, wanted.map(|motion| motion.vectors[0]));
+        // Two bits for the fields, and four differences of 0.
+        assert_eq!(choice.predictors.bits(&context, &wanted[2]), 2 + 4);
+        assert_eq!(choice.of_fields_predicted(&forward(&context, 1, 1)).count(), 0);
     }
 
     #[test]
