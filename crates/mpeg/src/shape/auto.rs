@@ -12,6 +12,8 @@ use crate::header::PictureKind;
 
 /// How close a window comes to its budget, as a share of it; the rest is carried over.
 const TOLERANCE: f64 = 0.05;
+/// The same in a closed loop, where a trial costs much more.
+const CLOSED_TOLERANCE: f64 = 0.08;
 /// How close a sample of its macroblocks comes before all are recoded.
 const SAMPLE_TOLERANCE: f64 = 0.03;
 /// Both tolerances are at most this share of the bits to be saved.
@@ -94,14 +96,15 @@ impl Auto {
     fn fit(&mut self, config: &Config, pictures: &mut [PictureShaper], budget: f64, before: &Drift) {
         let whole: f64 = pictures.iter().map(|picture| picture.bits_in() as f64).sum();
         let saving = OF_SAVING * (whole / budget - 1.0);
+        let is_closed = share_of_stream(pictures, budget / whole) < closed_below(pictures);
         let tolerance = if window::is_near_the_end(pictures) {
             LAST_TOLERANCE
         } else if window::must_be_exact(pictures) {
             RATE_TOLERANCE.min(saving)
         } else {
-            TOLERANCE.min(saving)
+            saving.min(if is_closed { CLOSED_TOLERANCE } else { TOLERANCE })
         };
-        let bits = if share_of_stream(pictures, budget / whole) < closed_below(pictures) {
+        let bits = if is_closed {
             if config.new_motion {
                 self.inputs.decode(pictures);
             }
