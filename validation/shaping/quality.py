@@ -3,7 +3,8 @@
 
 usage: quality.py MASTERS WORK [--set judged] [--streams a,b] [--ratios 0.9,0.5] [--methods auto] [--peers fast,rd,two-pass]
 
-Streams of two sets are made from the clips in MASTERS: `tuned` were looked at while the shaper was developed, `judged` were not.
+Streams of three sets are made from the clips in MASTERS: `tuned` were looked at while the shaper was developed, `judged` were not at first, and
+`new` were made once the closed loop chose the motion of P pictures, to judge that.
 Each is shaped to a share of its size and decoded and encoded again by FFmpeg at the same size (within 0.5 %). Printed is luma
 PSNR in dB over all frames against the clip. What the peers came to is kept in WORK/peers.json, what all did in
 WORK/quality.json. Needs ffmpeg and mpeg2enc; build the example first: cargo build --release -p seaway-mpeg --example shape_file
@@ -38,6 +39,16 @@ SETS = {
         "stefan-no-b": ("stefan_sif.mp4", "null", "yuv420p", "-c:v mpeg2video -b:v 2M -g 15 -bf 0", 90, "-g 15 -bf 0"),
         "carphone": ("carphone_qcif.mp4", "null", "yuv420p", "-c:v mpeg2video -q:v 4 -g 12 -bf 2", 150, "-g 12 -bf 2"),
         "paris-mpeg1": ("paris_cif.mp4", "null", "yuv420p", "-c:v mpeg1video -b:v 1150k -maxrate 1150k -bufsize 327680 -g 15 -bf 2", 150, "-g 15 -bf 2"),
+    },
+    "new": {
+        "city-interlaced": ("city_4cif.mp4", "scale=704:576,tinterlace=interleave_top,setfield=tff", "yuv420p", "mpeg2enc -f 3 -b 5000 -I 1 -R 2 -g 9 -G 15", 120,
+                            f"{INTERLACED} -g 15 -bf 2"),
+        "bus-no-b": ("bus_cif.mp4", "null", "yuv420p", "-c:v mpeg2video -b:v 2M -g 15 -bf 0", 150, "-g 15 -bf 0"),
+        "paris-interlaced": ("paris_cif.mp4", "scale=720:576,tinterlace=interleave_top,setfield=tff", "yuv420p", f"-c:v mpeg2video -b:v 3M {INTERLACED} -g 12 -bf 2", 75,
+                             f"{INTERLACED} -g 12 -bf 2"),
+        "crew-mpeg1-no-b": ("crew_cif_from4cif_90f.lossless.mkv", "null", "yuv420p", "-c:v mpeg1video -b:v 1500k -g 18 -bf 0", 90, "-g 18 -bf 0"),
+        "football-interlaced": ("football_cif.mp4", "scale=704:576,tinterlace=interleave_top,setfield=tff", "yuv420p", "mpeg2enc -f 3 -b 6000 -I 1 -R 1 -g 12 -G 12", 60,
+                                f"{INTERLACED} -g 12 -bf 1"),
     },
 }
 
