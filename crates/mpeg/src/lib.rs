@@ -28,6 +28,7 @@
 
 pub mod bits;
 pub mod container;
+mod dc;
 pub mod decode;
 pub mod header;
 pub mod live;

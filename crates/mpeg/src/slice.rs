@@ -1,6 +1,7 @@
 //! Parses slices down to their run-level codes (13818-2, 6.2.4 to 6.2.6; 11172-2, 2.4.2.6 to 2.4.2.8).
 
 use crate::bits::BitReader;
+use crate::dc::{DcPredictors, component_of};
 use crate::header::{PictureContext, PictureKind};
 use crate::motion::Predictors;
 use crate::picture::{Block, Code, Codes, Damage, Macroblock, MotionType, Picture, Slice};
@@ -46,8 +47,7 @@ struct SliceReader<'a> {
     /// One past the last address: of the row in MPEG-2, of the picture in MPEG-1.
     end_address: i32,
     predictors: Predictors,
-    /// `dc_dct_pred` of Y, Cb and Cr.
-    dc: [i16; 3],
+    dc: DcPredictors,
     /// Codes of `macroblock_type`.
     types: &'static Lookup<64>,
 }
@@ -63,7 +63,7 @@ impl<'a> SliceReader<'a> {
             address: 0,
             end_address: 0,
             predictors: Predictors::default(),
-            dc: [0; 3],
+            dc: DcPredictors::new(context),
             types: match context.kind() {
                 PictureKind::I => &vlc::TYPE_I,
                 PictureKind::P => &vlc::TYPE_P,
@@ -103,7 +103,7 @@ impl<'a> SliceReader<'a> {
     }
 
     fn reset_dc(&mut self) {
-        self.dc = [128 << self.context.coding.intra_dc_precision; 3];
+        self.dc = DcPredictors::new(self.context);
     }
 
     fn read_macroblocks(&mut self, picture: &mut Picture) -> Result<(), Damage> {
@@ -327,7 +327,7 @@ impl<'a> SliceReader<'a> {
 
     fn read_dc(&mut self, reader: &mut BitReader<'_>, index: u8) -> Result<i16, Damage> {
         reader.refill();
-        let component = if index < 4 { 0 } else { 1 + usize::from(index & 1) };
+        let component = component_of(index);
         let size = match component {
             0 => vlc::DC_SIZE_LUMA.read(reader),
             _ => vlc::DC_SIZE_CHROMA.read(reader),
@@ -338,13 +338,13 @@ impl<'a> SliceReader<'a> {
             reader.skip(size);
             let difference = if bits >> (size - 1) == 0 { bits + 1 - (1 << size) } else { bits };
             let top = (256 << self.context.coding.intra_dc_precision) - 1;
-            let dc = i32::from(self.dc[component]) + difference;
+            let dc = i32::from(self.dc.0[component]) + difference;
             if !(0..=top).contains(&dc) {
                 return Err(Damage::Code);
             }
-            self.dc[component] = dc as i16;
+            self.dc.0[component] = dc as i16;
         }
-        Ok(self.dc[component])
+        Ok(self.dc.0[component])
     }
 }
 

@@ -3,7 +3,7 @@
 use super::frame::{Frame, Plane, Sample};
 use crate::header::{PictureContext, PictureKind, PictureStructure};
 use crate::picture::{Macroblock, MotionType, Vector};
-use crate::tables::macroblock::{BACKWARD, FORWARD};
+use crate::tables::macroblock::{BACKWARD, FORWARD, INTRA};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct References<'a, S> {
@@ -62,6 +62,20 @@ pub(crate) struct Motion {
 }
 
 impl Motion {
+    /// None: an intra macroblock, which is not predicted.
+    pub(crate) const INTRA: Self = Self {
+        flags: INTRA,
+        motion: MotionType::Frame,
+        vectors: [[Vector { x: 0, y: 0 }; 2]; 2],
+        field_select: 0,
+        dmvector: [0; 2],
+    };
+
+    /// True for [`Motion::INTRA`].
+    pub(crate) fn is_intra(&self) -> bool {
+        self.flags & INTRA != 0
+    }
+
     /// Forward with a zero vector: a macroblock "no MC", or a skipped one of a P picture.
     pub(crate) fn zero(context: &PictureContext) -> Self {
         let bottom = context.coding.structure == PictureStructure::BottomField;

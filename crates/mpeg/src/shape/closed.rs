@@ -2,20 +2,18 @@
 //! the errors of earlier pictures do not add up (Assunção and Ghanbari, "A frequency-domain video transcoder for dynamic
 //! bit-rate reduction of MPEG-2 bit streams", 1998; here the error is predicted in samples).
 
+mod forms;
+
 use super::coder::Coder;
-use super::drift::{Drift, ErrorSink, MotionError, PredictedError};
+use super::drift::{Drift, ErrorSink, PredictedError};
 use super::motion_choice::MotionChoice;
-use super::place::Place;
 use super::recode::dither;
-use crate::decode::predict::Motion;
 use crate::decode::prediction_loop::PredictionLoop;
 use crate::header::PictureContext;
 use crate::picture::{Code, Macroblock, Picture};
-use crate::vlc;
-use crate::write::rewrite::{Codes, Content, NewBlocks, code_bits};
-
-/// Motion that was chosen stays while lambda is within this factor.
-const SAME_LAMBDA: f32 = 1.25;
+use crate::write::form::Form;
+use crate::write::rewrite::{Codes, Content, NewBlocks};
+use forms::Moving;
 
 /// The weight of an error in a macroblock of this importance: less than in proportion, because later pictures correct a
 /// part of it.
@@ -35,6 +33,9 @@ struct Coded {
     /// Index of its first code, and of the first of its blocks' ends.
     first_code: u32,
     first_end: u32,
+    /// Index of its first DC coefficient, if it is intra.
+    first_dc: u32,
+    intra: bool,
 }
 
 /// A picture that is coded anew.
@@ -44,28 +45,15 @@ pub(crate) struct ClosedLoop {
     codes: Vec<Code>,
     /// The end of each coded block, counted from the first code of its macroblock.
     ends: Vec<u16>,
-    /// By macroblock, where motion was chosen, and the lambda for which it was.
-    motions: Vec<Motion>,
-    motion_lambda: f32,
+    /// The DC coefficients of all blocks of intra macroblocks.
+    dc: Vec<i16>,
+    /// By macroblock, where forms were chosen, and the lambda for which they were.
+    forms: Vec<Form>,
+    form_lambda: f32,
     /// Mean scale of the output over that of the input.
     pub(crate) quantiser_factor: f64,
     /// Squared error of the coefficients, with that of the prediction.
     pub(crate) distortion: f64,
-}
-
-/// How much was coded.
-struct Mark {
-    macroblocks: usize,
-    codes: usize,
-    ends: usize,
-    distortion: f64,
-}
-
-/// A picture whose macroblocks may get other motion.
-struct Moving<'a, 'b> {
-    coder: &'a mut Coder<'b>,
-    choice: MotionChoice<'b>,
-    parsed: &'a Picture,
 }
 
 impl Content for ClosedLoop {
@@ -93,8 +81,8 @@ impl Content for ClosedLoop {
         Some(self.blocks_of(macroblock))
     }
 
-    fn motions(&self) -> Option<&[Motion]> {
-        (!self.motions.is_empty()).then_some(&self.motions)
+    fn forms(&self) -> Option<&[Form]> {
+        (!self.forms.is_empty()).then_some(&self.forms)
     }
 }
 
@@ -114,7 +102,8 @@ impl ClosedLoop {
         let ends = &self.ends[coded.first_end as usize..][..coded.blocks.count_ones() as usize];
         let first = coded.first_code as usize;
         let count = ends.last().map_or(0, |&end| usize::from(end));
-        NewBlocks { coded: coded.blocks, codes: &self.codes[first..first + count], ends }
+        let dc = &self.dc[coded.first_dc as usize..][..if coded.intra { ends.len() } else { 0 }];
+        NewBlocks { coded: coded.blocks, codes: &self.codes[first..first + count], ends, dc }
     }
 
     /// Codes a picture that is opened in `drift`, for `lambda`, squared error a bit. `importance` is the weight of an error by
@@ -131,6 +120,7 @@ impl ClosedLoop {
         self.macroblocks.clear();
         self.codes.clear();
         self.ends.clear();
+        self.dc.clear();
         self.distortion = 0.0;
         let weights = importance.iter().map(|&importance| weight_of(importance) / lambda);
         let mut weights: Vec<f32> = weights.collect();
@@ -145,26 +135,11 @@ impl ClosedLoop {
         }
         let mut coder = Coder::new(context, &weights);
         if let Some((choice, inputs)) = MotionChoice::new(context).zip(inputs) {
-            let ratio = lambda / self.motion_lambda;
-            let known = std::mem::take(&mut self.motions);
-            let stays = known.len() == weights.len() && (1.0 / SAME_LAMBDA..SAME_LAMBDA).contains(&ratio);
-            if !stays {
-                self.motion_lambda = lambda;
-            }
-            let mut moving = Moving { coder: &mut coder, choice, parsed };
-            let mut places = Place::all(context, parsed, stays.then_some(&known[..])).zip(&weights);
-            drift.follow_with_motion(context, parsed, inputs, |macroblock, errors, sink| {
-                let Some((place, &weight)) = places.next() else { return };
-                let motion = if moving.coder.begin(macroblock, weight) {
-                    self.push_with_motion(&mut moving, macroblock, errors, sink, place)
-                } else {
-                    self.begin(macroblock, macroblock.quantiser);
-                    Motion::of(context, macroblock)
-                };
-                self.motions.push(motion);
-            });
+            let known = self.known_forms(lambda, weights.len());
+            let moving = Moving { coder: &mut coder, choice, parsed };
+            self.code_with_forms(moving, drift, inputs, &weights, known.as_deref());
         } else {
-            self.motions.clear();
+            self.forms.clear();
             let mut index = 0;
             drift.follow(context, parsed, |macroblock, error, sink| {
                 if coder.begin(macroblock, weights[index]) {
@@ -181,128 +156,10 @@ impl ClosedLoop {
 
     /// What is known of another picture is forgotten.
     pub(crate) fn forget(&mut self) {
-        self.motions.clear();
+        self.forms.clear();
     }
 
-    /// Codes a macroblock that may get other motion, or has that which is known; gives that which it has.
-    fn push_with_motion(
-        &mut self,
-        moving: &mut Moving<'_, '_>,
-        macroblock: &Macroblock,
-        errors: &mut MotionError<'_>,
-        sink: Option<&mut ErrorSink<'_, '_>>,
-        place: Place,
-    ) -> Motion {
-        let of_input = Motion::of(moving.coder.context, macroblock);
-        if place.resets || macroblock.is_intra() {
-            moving.choice.reset();
-        }
-        if macroblock.is_intra() {
-            self.push(moving.coder, moving.parsed, macroblock, None, sink);
-            return of_input;
-        }
-        let motion = self.push_cheapest(moving, macroblock, errors, place);
-        if let Some(sink) = sink {
-            if !motion.is_as(&of_input) {
-                sink.predict(macroblock.address, errors.last());
-            }
-            self.pass_on_last(moving.coder, moving.parsed, macroblock, sink);
-        }
-        motion
-    }
-
-    /// Gives the error of the macroblock that was coded last to `sink`.
-    fn pass_on_last(
-        &self,
-        coder: &mut Coder<'_>,
-        parsed: &Picture,
-        macroblock: &Macroblock,
-        sink: &mut ErrorSink<'_, '_>,
-    ) {
-        let blocks = self.blocks_of(self.macroblocks.len() - 1);
-        let (mut ends, mut first) = (blocks.ends.iter().peekable(), 0);
-        let mut old = parsed.blocks_of(macroblock).iter().peekable();
-        for index in 0..coder.context.chroma.blocks() as u8 {
-            let before = old.next_if(|block| block.index == index).map(|block| parsed.codes_of(block));
-            let is_coded = blocks.coded >> index & 1 != 0;
-            let end = ends.next_if(|_| is_coded).map_or(first, |&end| usize::from(end));
-            let codes = [before.unwrap_or_default(), &blocks.codes[first..end]];
-            coder.pass_on_between(macroblock, index, codes, sink);
-            first = end;
-        }
-    }
-
-    /// Codes a macroblock with the motion of the input, or with other motion if that costs less; gives that which it has. Its error
-    /// is the last one of `errors`, unless it has the motion of the input.
-    fn push_cheapest(
-        &mut self,
-        Moving { coder, choice, parsed }: &mut Moving<'_, '_>,
-        macroblock: &Macroblock,
-        errors: &mut MotionError<'_>,
-        place: Place,
-    ) -> Motion {
-        let (address, of_input) = (macroblock.address, Motion::of(coder.context, macroblock));
-        let mut motion = place.known.unwrap_or(of_input);
-        let other = match place.is_repeated || place.known.is_some() {
-            true => None,
-            false => choice.cheapest(parsed, macroblock, errors, coder.weight, place.is_inner),
-        };
-        let start = self.mark();
-        let error = if motion.is_as(&of_input) {
-            errors.of_input(address, &motion)
-        } else {
-            errors.begin(address, &of_input);
-            errors.of_other(address, &motion)
-        };
-        self.push(coder, parsed, macroblock, Some(error), None);
-        if let Some(other) = other {
-            let (cost, middle) = (self.last_cost(coder, choice, &motion, place), self.mark());
-            self.push(coder, parsed, macroblock, Some(errors.of_other(address, &other)), None);
-            if self.last_cost(coder, choice, &other, place) < cost {
-                self.remove(&start, &middle);
-                motion = other;
-            } else {
-                self.return_to(&middle);
-            }
-        }
-        choice.take(&motion, self.blocks_of(self.macroblocks.len() - 1).coded, place.is_inner);
-        motion
-    }
-
-    /// What the macroblock costs that was coded last, in bits with its weighted error.
-    fn last_cost(&self, coder: &Coder<'_>, choice: &MotionChoice<'_>, motion: &Motion, place: Place) -> f32 {
-        let blocks = self.blocks_of(self.macroblocks.len() - 1);
-        let bits = code_bits(&vlc::TABLE_ZERO, blocks) + choice.bits(motion, blocks.coded, place.is_inner);
-        coder.weighted + bits as f32
-    }
-
-    fn mark(&self) -> Mark {
-        Mark {
-            macroblocks: self.macroblocks.len(),
-            codes: self.codes.len(),
-            ends: self.ends.len(),
-            distortion: self.distortion,
-        }
-    }
-
-    fn return_to(&mut self, mark: &Mark) {
-        self.macroblocks.truncate(mark.macroblocks);
-        self.codes.truncate(mark.codes);
-        self.ends.truncate(mark.ends);
-        self.distortion = mark.distortion;
-    }
-
-    /// Removes what was coded between two marks; one macroblock follows.
-    fn remove(&mut self, start: &Mark, end: &Mark) {
-        self.macroblocks.drain(start.macroblocks..end.macroblocks);
-        self.codes.drain(start.codes..end.codes);
-        self.ends.drain(start.ends..end.ends);
-        self.distortion -= end.distortion - start.distortion;
-        if let Some(last) = self.macroblocks.last_mut() {
-            (last.first_code, last.first_end) = (start.codes as u32, start.ends as u32);
-        }
-    }
-
+    /// Begins a macroblock with this scale and no codes.
     fn begin(&mut self, macroblock: &Macroblock, quantiser: u8) {
         self.macroblocks.push(Coded {
             quantiser,
@@ -310,9 +167,12 @@ impl ClosedLoop {
             first_block: macroblock.first_block,
             first_code: self.codes.len() as u32,
             first_end: self.ends.len() as u32,
+            first_dc: self.dc.len() as u32,
+            intra: false,
         });
     }
 
+    /// Codes a macroblock whose blocks are those of the input less `error`.
     fn push(
         &mut self,
         coder: &mut Coder<'_>,
@@ -327,7 +187,11 @@ impl ClosedLoop {
         let mut coded = 0;
         let mut old = parsed.blocks_of(macroblock).iter().peekable();
         for index in 0..coder.context.chroma.blocks() as u8 {
-            let codes = old.next_if(|block| block.index == index).map(|block| parsed.codes_of(block));
+            let block = old.next_if(|block| block.index == index);
+            let codes = block.map(|block| parsed.codes_of(block));
+            if coder.intra {
+                self.dc.extend(block.map(|block| block.dc));
+            }
             let before = self.codes.len();
             if !coder.code(macroblock, index, codes, error, &mut self.codes) {
                 continue;
@@ -340,9 +204,14 @@ impl ClosedLoop {
                 coder.pass_on(macroblock, index, &self.codes[before..], sink);
             }
         }
+        self.end(coder, coded);
+    }
+
+    /// Ends a macroblock with these coded blocks.
+    fn end(&mut self, coder: &mut Coder<'_>, coded: u16) {
         self.distortion += std::mem::take(&mut coder.distortion);
         if let Some(last) = self.macroblocks.last_mut() {
-            last.blocks = coded;
+            (last.blocks, last.intra) = (coded, coder.intra);
         }
     }
 }
@@ -353,6 +222,7 @@ mod tests {
     use super::super::picture::PictureShaper;
     use super::*;
     use crate::decode::frame::{DIFFERENCE, Frame};
+    use crate::decode::predict::Motion;
     use crate::decode::{Decoded, Decoder};
     use crate::header::SequenceState;
     use crate::unit::{AccessUnit, Splitter};
@@ -377,10 +247,12 @@ mod tests {
         bytes: Vec<u8>,
         drift: Drift,
         distortion: f64,
-        /// Of each picture, by the address of its macroblocks; empty without other motion.
-        motions: Vec<Vec<(u32, Motion)>>,
-        /// Macroblocks with other motion.
+        /// Of each picture, by the address of its macroblocks; empty without other forms.
+        forms: Vec<Vec<(u32, Form)>>,
+        /// Macroblocks with other motion or none, with another DCT type, and that are intra alone in the output.
         moved: usize,
+        turned: usize,
+        intra: usize,
     }
 
     fn coded(stream: &[u8], how: How) -> Output {
@@ -398,13 +270,14 @@ mod tests {
             out.bytes.extend_from_slice(picture.writer.bytes());
             out.distortion += picture.report.distortion;
             let Some(context) = &picture.context else { continue };
-            let predicted = |(macroblock, _): &(&Macroblock, &Motion)| !macroblock.is_intra();
-            let moved = |(macroblock, motion): &(&Macroblock, &Motion)| {
-                !motion.is_as(&Motion::of(context, macroblock))
-            };
-            let motions = picture.parsed.macroblocks.iter().zip(&picture.closed.motions).filter(predicted);
-            out.moved += motions.clone().filter(moved).count();
-            out.motions.push(motions.map(|(macroblock, &motion)| (macroblock.address, motion)).collect());
+            let forms = picture.parsed.macroblocks.iter().zip(&picture.closed.forms);
+            for (macroblock, form) in forms.clone() {
+                let of_input = Form::of(context, macroblock);
+                out.moved += usize::from(!form.motion.is_as(&of_input.motion));
+                out.turned += usize::from(form.field_dct != of_input.field_dct);
+                out.intra += usize::from(form.motion.is_intra() && !macroblock.is_intra());
+            }
+            out.forms.push(forms.map(|(macroblock, &form)| (macroblock.address, form)).collect());
         }
         out
     }
@@ -471,27 +344,64 @@ mod tests {
         assert!(closed < 0.9 * open, "{closed} beside {open}");
     }
 
-    /// Where the writer's predictors of vectors were others than the decoder's, all vectors behind would be others too.
+    /// Where the writer's predictors of vectors or DC coefficients were others than the decoder's, all behind would be others too.
     #[test]
-    fn the_output_has_the_motion_that_was_chosen() {
+    fn the_output_has_the_forms_that_were_chosen() {
         let out = coded(INTERLACED, How::WithMotion);
-        assert!(out.moved > 150, "{}", out.moved);
+        assert!(
+            out.moved > 150 && out.turned > 10 && out.intra > 5,
+            "{} {} {}",
+            out.moved,
+            out.turned,
+            out.intra
+        );
         let (mut parsed, mut skipped) = (Picture::default(), 0);
-        for ((unit, context), motions) in units(&out.bytes).into_iter().zip(&out.motions) {
+        for ((unit, context), forms) in units(&out.bytes).into_iter().zip(&out.forms) {
             let context = context.expect("a picture");
             parsed.clear();
             unit.read_slices(&context, &mut parsed);
-            for (address, motion) in motions {
+            for (address, form) in forms {
                 let found = parsed.macroblocks.iter().rfind(|macroblock| macroblock.address <= *address);
                 let found = found.expect("the first of a slice is there");
                 let is_skipped = found.address < *address;
                 skipped += usize::from(is_skipped);
-                let found =
-                    if is_skipped { Motion::skipped(&context, found) } else { Motion::of(&context, found) };
-                assert!(found.is_as(motion), "{:?}, {address}: {found:?}, not {motion:?}", context.kind());
+                let motion = match is_skipped {
+                    true => Motion::skipped(&context, found),
+                    false => Form::of(&context, found).motion,
+                };
+                assert!(
+                    motion.is_as(&form.motion),
+                    "{:?}, {address}: {motion:?}, not {form:?}",
+                    context.kind()
+                );
+                assert!(is_skipped || found.blocks == 0 || found.field_dct == form.field_dct);
             }
         }
         assert!(skipped > 50, "{skipped}");
+    }
+
+    /// They are predicted from others where a macroblock between them became intra.
+    #[test]
+    fn intra_macroblocks_of_the_input_keep_their_dc_coefficients() {
+        let out = coded(INTERLACED, How::WithMotion);
+        let mut count = 0;
+        for (input, output) in units(INTERLACED).into_iter().zip(units(&out.bytes)) {
+            let [input, output] = [input, output].map(|(unit, context)| {
+                let mut parsed = Picture::default();
+                unit.read_slices(&context.expect("a picture"), &mut parsed);
+                parsed
+            });
+            let dc = |picture: &Picture, macroblock: &Macroblock| {
+                picture.blocks_of(macroblock).iter().map(|block| block.dc).collect::<Vec<_>>()
+            };
+            for macroblock in input.macroblocks.iter().filter(|macroblock| macroblock.is_intra()) {
+                let same = |found: &&Macroblock| found.address == macroblock.address;
+                let found = output.macroblocks.iter().find(same).expect("it is not skipped");
+                assert_eq!(dc(&output, found), dc(&input, macroblock));
+                count += 1;
+            }
+        }
+        assert!(count > 100, "{count}");
     }
 
     #[test]

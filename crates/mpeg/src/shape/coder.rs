@@ -133,8 +133,49 @@ impl<'a> Coder<'a> {
         if let Some(error) = error.filter(|error| weight * energy(&error.0) >= LEAST_CORRECTED) {
             target.iter_mut().zip(error.coefficients()).for_each(|(target, error)| *target -= error);
         }
+        self.code_target(&target, index, weight, out);
+        true
+    }
+
+    /// Appends the new codes of a block of a macroblock whose error is `bare` where nothing is coded, and the DC coefficient of an intra
+    /// one. False where it stays without codes. `macroblock` has the DCT type of the output.
+    pub(super) fn code_bare(
+        &mut self,
+        macroblock: &Macroblock,
+        index: u8,
+        bare: &PredictedError,
+        dc: &mut Vec<i16>,
+        out: &mut Vec<Code>,
+    ) -> bool {
+        let weight = self.weight * if index >= 4 { CHROMA_WEIGHT } else { 1.0 };
+        let bare = bare.samples(self.context, macroblock, index);
+        let energy = energy(&bare.0);
+        if !self.intra && weight * energy < LEAST_BITS as f32 {
+            self.distortion += f64::from(energy);
+            self.weighted += weight * energy;
+            return false;
+        }
+        let mut target = bare.coefficients().map(|value| -value);
+        if self.intra {
+            let (step, highest) = self.dc_steps();
+            let nearest = (target[0] / step + 0.5).clamp(0.0, highest) as i16;
+            target[0] -= step * f32::from(nearest);
+            dc.push(nearest);
+        }
+        self.code_target(&target, index, weight, out);
+        true
+    }
+
+    /// The step of a DC coefficient, and the highest one in steps (13818-2, 7.4.1).
+    fn dc_steps(&self) -> (f32, f32) {
+        let precision = self.context.coding.intra_dc_precision;
+        (f32::from(8u8 >> precision), f32::from((256u16 << precision) - 1))
+    }
+
+    /// Appends the codes that bring a block nearest to its coefficients `target` at the least cost.
+    fn code_target(&mut self, target: &[f32; 64], index: u8, weight: f32, out: &mut Vec<Code>) {
         let first = out.len();
-        let gain = self.quantise(&target, index, weight, out);
+        let gain = self.quantise(target, index, weight, out);
         let lengths = Lengths::of(self.intra && self.context.coding.intra_vlc_format);
         let model = CostModel { factor: weight, lengths, intra: self.intra };
         let mut change = RdChange::default();
@@ -143,10 +184,24 @@ impl<'a> Coder<'a> {
             codes => trellis::choose_prepared(&mut self.scratch, codes, &model, gain, &mut change),
         };
         apply(out, first, choice);
-        let error = weight * energy(&target) + change.error - gain;
+        let error = weight * energy(target) + change.error - gain;
         self.distortion += f64::from(error / weight);
         self.weighted += error;
-        true
+    }
+
+    /// Gives the error of a block to `sink`, to which the error without any code was given. `dc` is the DC coefficient of an intra block.
+    pub(super) fn pass_on_bare(
+        &mut self,
+        macroblock: &Macroblock,
+        index: u8,
+        (dc, codes): (Option<&i16>, &[Code]),
+        sink: &mut ErrorSink<'_, '_>,
+    ) {
+        dequantise_codes(self.context, dc.is_some(), index, self.quantiser, codes, &mut self.output);
+        if let Some(&dc) = dc {
+            self.output[0] = i32::from(dc) * (8 >> self.context.coding.intra_dc_precision);
+        }
+        sink.add_whole(macroblock, index, self.output);
     }
 
     /// Gives the error of a block to `sink`, which has the codes `old` in the input and `new` in the output.

@@ -1,8 +1,8 @@
 //! Drift: the error that shaped pictures hand on to the pictures predicted from them. One prediction loop carries the
 //! difference between output and input, because motion compensation is linear but for its rounding.
 
-use crate::decode::block::dequantise_codes;
-use crate::decode::frame::{DIFFERENCE, Frame};
+use crate::decode::block::{dequantise, dequantise_codes};
+use crate::decode::frame::{DIFFERENCE, Frame, Sample};
 use crate::decode::idct;
 use crate::decode::predict::{Motion, Prediction, References, predict, predict_luma};
 use crate::decode::prediction_loop::{Opened, PredictionLoop};
@@ -155,6 +155,17 @@ pub(super) struct MotionError<'a> {
     before: Prediction<u8>,
     after: Prediction<u8>,
     error: PredictedError,
+    /// What that is the error of, if it was asked for since the macroblock was begun.
+    last: Option<(Motion, Coding)>,
+}
+
+/// What an error counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Coding {
+    /// With the blocks of the input.
+    OfInput,
+    /// Without blocks.
+    None,
 }
 
 impl<'a> MotionError<'a> {
@@ -172,6 +183,7 @@ impl<'a> MotionError<'a> {
             before,
             after,
             error: PredictedError(Prediction::new()),
+            last: None,
         }
     }
 
@@ -179,11 +191,13 @@ impl<'a> MotionError<'a> {
     pub(super) fn begin(&mut self, address: u32, motion: &Motion) {
         let (column, row) = self.place(address);
         predict(self.context, self.inputs, motion, column, row, &mut self.before);
+        self.last = None;
     }
 
     /// Its error without other motion.
     pub(super) fn of_input(&mut self, address: u32, motion: &Motion) -> &PredictedError {
         let (column, row) = self.place(address);
+        self.last = None;
         match self.errors {
             Some(errors) => predict(self.context, errors, motion, column, row, &mut self.error.0),
             None => self.error.0 = Prediction::new(),
@@ -193,6 +207,9 @@ impl<'a> MotionError<'a> {
 
     /// Its error with `motion`: what that predicts from the output, less what the input was predicted as.
     pub(super) fn of_other(&mut self, address: u32, motion: &Motion) -> &PredictedError {
+        if self.is_last(motion, Coding::OfInput) {
+            return &self.error;
+        }
         let (column, row) = self.place(address);
         self.of_input(address, motion);
         predict(self.context, self.inputs, motion, column, row, &mut self.after);
@@ -203,6 +220,43 @@ impl<'a> MotionError<'a> {
                 *error += DIFFERENCE as i16 * (i16::from(after) - i16::from(before));
             }
         }
+        self.last = Some((*motion, Coding::OfInput));
+        &self.error
+    }
+
+    /// Its error with `motion` if nothing is coded: what that predicts from the output, less the macroblock of the input.
+    pub(super) fn bare(
+        &mut self,
+        parsed: &Picture,
+        macroblock: &Macroblock,
+        motion: &Motion,
+    ) -> &PredictedError {
+        if self.is_last(motion, Coding::None) {
+            return &self.error;
+        }
+        if motion.is_intra() {
+            let less = |sample: u8| -(DIFFERENCE as i16) * i16::from(sample);
+            self.error.0.planes = self.before.planes.map(|plane| plane.map(less));
+        } else {
+            self.of_other(macroblock.address, motion);
+        }
+        let mut samples = [0; 64];
+        for block in parsed.blocks_of(macroblock) {
+            dequantise(self.context, macroblock, block, parsed.codes_of(block), &mut samples);
+            idct::inverse(&mut samples);
+            let place = BlockPlace::of(self.context, macroblock, block.index);
+            let (before, error) =
+                (&self.before.planes[place.component], &mut self.error.0.planes[place.component]);
+            for (at, samples) in place.lines().zip(samples.chunks_exact(8)) {
+                for ((error, &before), &value) in
+                    error[at..at + 8].iter_mut().zip(&before[at..at + 8]).zip(samples)
+                {
+                    let coded = i32::from(before.plus(value)) - i32::from(before);
+                    *error = error.plus(-DIFFERENCE * coded);
+                }
+            }
+        }
+        self.last = Some((*motion, Coding::None));
         &self.error
     }
 
@@ -220,9 +274,9 @@ impl<'a> MotionError<'a> {
         &self.after.planes[0]
     }
 
-    /// The error that was asked for last.
-    pub(super) fn last(&self) -> &PredictedError {
-        &self.error
+    /// True where the error is that of this motion already.
+    fn is_last(&self, motion: &Motion, coding: Coding) -> bool {
+        self.last.is_some_and(|(last, of)| of == coding && last.is_as(motion))
     }
 
     fn place(&self, address: u32) -> (usize, usize) {
@@ -292,6 +346,12 @@ impl ErrorSink<'_, '_> {
             idct::inverse(&mut difference);
             self.reconstructor.add(macroblock, block, &difference);
         }
+    }
+
+    /// Adds the coefficients of a block, in raster order, to the error without any.
+    pub(super) fn add_whole(&mut self, macroblock: &Macroblock, block: u8, mut output: [i32; 64]) {
+        idct::inverse(&mut output);
+        self.reconstructor.add(macroblock, block, &output.map(|value| DIFFERENCE * value));
     }
 
     /// Adds the error of dropped codes.

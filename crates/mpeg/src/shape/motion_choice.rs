@@ -1,20 +1,23 @@
 //! The motion of B pictures, and of P pictures of whole frames, in a closed loop. At low rates vectors take a large part of the
 //! bits. So a macroblock may get other motion: one direction in place of two, one vector in place of one for each field, the predicted
-//! vectors, that of the macroblock before, or none; and then it may be skipped. The reference frames of the output have errors, so the best vector may
-//! also be another than in the input: the neighbours of each are compared by what the output predicts.
+//! vectors, that of the macroblock before or of one above, or none; and then it may be skipped. The reference frames of the output have errors, so the best vector may
+//! also be another than in the input: all are compared by what the output predicts.
 
 use super::drift::MotionError;
+use super::form_choice;
+use super::motion_search::Search;
+use crate::dc::{DcPredictors, difference_bits};
 use crate::decode::block::dequantise;
 use crate::decode::frame::Sample;
 use crate::decode::idct;
 use crate::decode::predict::Motion;
 use crate::decode::reconstruct::BlockPlace;
 use crate::header::{Chroma, PictureContext, PictureKind};
-use crate::motion::{Predictors, directions, has_two};
+use crate::motion::{Predictors, directions};
 use crate::picture::{Macroblock, MotionType, Picture, Vector};
-use crate::tables::macroblock::{BACKWARD, FORWARD, PATTERN};
+use crate::tables::macroblock::{BACKWARD, FORWARD, INTRA, PATTERN};
 use crate::vlc;
-use crate::write::rewrite::before_any;
+use crate::write::rewrite::{NewBlocks, before_any};
 
 /// Finds motion for the macroblocks of a picture, in their order.
 pub(super) struct MotionChoice<'a> {
@@ -23,8 +26,14 @@ pub(super) struct MotionChoice<'a> {
     predictors: Predictors,
     /// What a skipped macroblock would have behind it.
     skipped: Option<Motion>,
+    /// Likewise.
+    dc: DcPredictors,
     /// The luminance of the present macroblock of the input.
     target: [u8; 256],
+    /// The squared error of its best prediction.
+    distance: f32,
+    /// Of the output by address, where it is known and not intra.
+    motions: Vec<Option<Motion>>,
 }
 
 impl<'a> MotionChoice<'a> {
@@ -40,17 +49,52 @@ impl<'a> MotionChoice<'a> {
             context,
             predictors: Predictors::default(),
             skipped: before_any(context),
+            dc: DcPredictors::new(context),
             target: [0; 256],
+            distance: 0.0,
+            motions: vec![None; context.columns * context.rows],
         })
     }
 
     /// A slice begins, or a macroblock without prediction has come.
     pub(super) fn reset(&mut self) {
         (self.predictors, self.skipped) = (Predictors::default(), before_any(self.context));
+        self.dc = DcPredictors::new(self.context);
     }
 
-    /// The next macroblock has this motion and these blocks in the output.
-    pub(super) fn take(&mut self, motion: &Motion, coded: u16, inner: bool) {
+    /// The next macroblock is intra, with these DC coefficients.
+    fn take_intra(&mut self, dc: &[i16]) {
+        (self.predictors, self.skipped) = (Predictors::default(), before_any(self.context));
+        for (index, &dc) in dc.iter().enumerate() {
+            self.dc.difference(index as u8, dc);
+        }
+    }
+
+    /// Bits of an intra macroblock with these DC coefficients beside its codes and the ends of its blocks.
+    pub(super) fn intra_bits(&self, dc: &[i16]) -> u32 {
+        let types = if self.in_p() { &vlc::TYPE_P } else { &vlc::TYPE_B };
+        let dct_type = u32::from(form_choice::has_dct_type(self.context));
+        let mut predictors = self.dc;
+        let blocks = dc
+            .iter()
+            .enumerate()
+            .map(|(index, &dc)| difference_bits(index as u8, predictors.difference(index as u8, dc)));
+        1 + types.length(INTRA) + dct_type + blocks.sum::<u32>()
+    }
+
+    /// True where an intra macroblock may cost less than a predicted one.
+    pub(super) fn may_be_intra(&self, weight: f32) -> bool {
+        form_choice::may_be_intra(&self.target, self.distance, weight)
+    }
+
+    /// The next macroblock, at `address`, has this motion and these blocks in the output.
+    pub(super) fn take(&mut self, address: u32, motion: &Motion, blocks: NewBlocks<'_>, inner: bool) {
+        if motion.is_intra() {
+            return self.take_intra(blocks.dc);
+        }
+        let coded = blocks.coded;
+        self.motions[address as usize] = Some(*motion);
+        self.dc = DcPredictors::new(self.context);
         if self.in_p() {
             self.predictors.pass(self.context, motion, !motion.is_zero(self.context));
         } else if !self.is_skipped(motion, coded, inner) {
@@ -98,28 +142,26 @@ impl<'a> MotionChoice<'a> {
         inner: bool,
     ) -> Option<Motion> {
         let (address, of_input) = (macroblock.address, Motion::of(self.context, macroblock));
-        errors.begin(address, &of_input);
         self.read_target(parsed, macroblock, errors.predicted_luma_of_input());
-        let mut trial = |motion: Motion| {
-            let error = weight * self.distance(errors.predicted_luma(address, &motion));
-            Trial { motion, error, bits: self.bits(&motion, 0, inner) }
+        let bits = |motion: &Motion| self.bits(motion, 0, inner);
+        let error = |motion: &Motion| weight * distance(&self.target, errors.predicted_luma(address, motion));
+        let is_inside = |motion: &Motion| self.is_inside(address, motion);
+        let mut search = Search::new(bits, error, is_inside, of_input);
+        self.above(address).for_each(|other| search.attempt(other));
+        self.others(&of_input).for_each(|other| search.attempt_with_fewer_bits(other));
+        search.refine(self.context);
+        let best = search.best;
+        self.distance = best.error / weight;
+        (!best.motion.is_as(&of_input)).then_some(best.motion)
+    }
+
+    /// The motion of the macroblocks above, and above to the right.
+    fn above(&self, address: u32) -> impl Iterator<Item = Motion> + use<> {
+        let of = |right: usize| {
+            let above = (address as usize + right).checked_sub(self.context.columns);
+            above.and_then(|above| self.motions[above])
         };
-        let mut best = trial(of_input);
-        let most = best.bits;
-        for other in self.others(&of_input) {
-            if self.bits(&other, 0, inner) < most && self.is_inside(address, &other) {
-                best = best.or(trial(other));
-            }
-        }
-        if best.error > LEAST_REFINED {
-            for other in neighbours(self.context, best.motion) {
-                if self.is_inside(address, &other) {
-                    best = best.or(trial(other));
-                }
-            }
-        }
-        let best = best.motion;
-        (!best.is_as(&of_input)).then_some(best)
+        [of(0), of(1)].into_iter().flatten()
     }
 
     /// Motion that may be cheaper.
@@ -207,54 +249,13 @@ impl<'a> MotionChoice<'a> {
             }
         }
     }
-
-    /// The squared error of the luminance if it is as predicted.
-    fn distance(&self, predicted: &[u8; 256]) -> f32 {
-        let square = |(&a, &b): (&u8, &u8)| u32::from(a.abs_diff(b)) * u32::from(a.abs_diff(b));
-        self.target.iter().zip(predicted).map(square).sum::<u32>() as f32
-    }
 }
 
-/// Motion without any code.
-#[derive(Clone, Copy)]
-struct Trial {
-    motion: Motion,
-    /// Weighted, in bits.
-    error: f32,
-    bits: u32,
+/// The squared error of luminance if it is as predicted.
+fn distance(target: &[u8; 256], predicted: &[u8; 256]) -> f32 {
+    let square = |(&a, &b): (&u8, &u8)| u32::from(a.abs_diff(b)) * u32::from(a.abs_diff(b));
+    target.iter().zip(predicted).map(square).sum::<u32>() as f32
 }
-
-impl Trial {
-    /// The cheaper one.
-    fn or(self, other: Self) -> Self {
-        let cost = |trial: &Self| trial.error + trial.bits as f32;
-        if cost(&other) < cost(&self) { other } else { self }
-    }
-}
-
-/// Half a sample further may cost less only where the error costs more than this, in bits.
-const LEAST_REFINED: f32 = 16.0;
-
-/// Motion with one vector moved by half a sample; none for dual prime.
-fn neighbours(context: &PictureContext, motion: Motion) -> impl Iterator<Item = Motion> + use<> {
-    let two = has_two(context, motion.motion);
-    let vectors = directions(&motion).filter(move |_| motion.motion != MotionType::DualPrime);
-    vectors.flat_map(move |s| (0..1 + usize::from(two)).map(move |r| (s, r))).flat_map(move |(s, r)| {
-        AROUND.into_iter().map(move |(x, y)| {
-            let mut moved = motion;
-            let Vector { x: across, y: down } = motion.vectors[s][r];
-            let vector = Vector { x: across.saturating_add(x), y: down.saturating_add(y) };
-            match two {
-                true => moved.vectors[s][r] = vector,
-                false => moved.vectors[s] = [vector; 2],
-            }
-            moved
-        })
-    })
-}
-
-/// The four nearest neighbours of a vector.
-const AROUND: [(i16, i16); 4] = [(0, -1), (-1, 0), (1, 0), (0, 1)];
 
 /// Either direction alone, of motion that has both.
 fn one_direction(motion: Motion) -> impl Iterator<Item = Motion> {
@@ -295,6 +296,10 @@ mod tests {
         Motion { vectors: [[Vector { x, y }; 2]; 2], ..Motion::zero(context) }
     }
 
+    fn blocks(coded: u16) -> NewBlocks<'static> {
+        NewBlocks { coded, codes: &[], ends: &[], dc: &[] }
+    }
+
     #[test]
     fn macroblocks_of_p_pictures_take_the_bits_of_their_tables() {
         let context = context(PictureKind::P);
@@ -309,25 +314,30 @@ mod tests {
         assert_eq!(choice.bits(&moved, 0, true), 1 + 3 + 5 + 1);
         assert_eq!(choice.bits(&moved, 1, true), 1 + 1 + 5 + 1 + 4);
         // Behind the same vector both differences are 0; a skipped macroblock resets the predictors.
-        choice.take(&moved, 1, true);
+        choice.take(0, &moved, blocks(1), true);
         assert_eq!(choice.bits(&moved, 0, true), 1 + 3 + 2);
-        choice.take(&zero, 0, true);
+        choice.take(1, &zero, blocks(0), true);
         assert_eq!(choice.bits(&moved, 0, true), 1 + 3 + 5 + 1);
     }
 
     #[test]
-    fn vectors_move_by_half_a_sample() {
-        let context = context(PictureKind::P);
-        let around = neighbours(&context, forward(&context, 3, -2));
-        let vectors: Vec<_> = around.map(|motion| (motion.vectors[0][0].x, motion.vectors[0][0].y)).collect();
-        assert_eq!(vectors, [(3, -3), (2, -2), (4, -2), (3, -1)]);
-        let fields = Motion { motion: MotionType::Field, ..forward(&context, 3, -2) };
-        // Either vector alone.
-        assert_eq!(neighbours(&context, fields).count(), 8);
-        let last = neighbours(&context, fields).last().expect("a neighbour");
-        assert_eq!(last.vectors[0], [Vector { x: 3, y: -2 }, Vector { x: 3, y: -1 }]);
-        let dual = Motion { motion: MotionType::DualPrime, ..fields };
-        assert_eq!(neighbours(&context, dual).count(), 0);
+    fn intra_macroblocks_take_the_bits_of_their_tables() {
+        let mut context = context(PictureKind::P);
+        context.coding.intra_dc_precision = 0;
+        let mut choice = MotionChoice::new(&context).expect("a choice");
+        // An increment of 1 and type 00011; sizes of differences: luminance 3 (101), then 0 (100) three times, chrominance 0 (00) and
+        // 1 (01).
+        let dc = [132, 132, 132, 132, 128, 127];
+        assert_eq!(choice.intra_bits(&dc), 1 + 5 + (3 + 3) + 3 * 3 + 2 + (2 + 1));
+        // Behind it all differences are 0, but for a macroblock in between that is not intra.
+        choice.take(0, &Motion::INTRA, NewBlocks { dc: &dc, ..blocks(0x3f) }, true);
+        assert_eq!(choice.intra_bits(&dc), 1 + 5 + 4 * 3 + 2 * 2);
+        choice.take(1, &forward(&context, 3, 0), blocks(1), true);
+        assert_eq!(choice.intra_bits(&dc), 1 + 5 + (3 + 3) + 3 * 3 + 2 + (2 + 1));
+        // In a B picture the type is 00011 as well; the DCT type takes a bit.
+        context.coding.frame_pred_frame_dct = false;
+        let choice = MotionChoice::new(&context).expect("a choice");
+        assert_eq!(choice.intra_bits(&[128; 6]), 1 + 5 + 1 + 4 * 3 + 2 * 2);
     }
 
     #[test]
@@ -338,7 +348,7 @@ mod tests {
             let pair = [first, second].map(|(x, y)| Vector { x, y });
             Motion { motion: MotionType::Field, vectors: [pair; 2], ..Motion::zero(&context) }
         };
-        choice.take(&fields((4, 3), (-2, 1)), 1, true);
+        choice.take(0, &fields((4, 3), (-2, 1)), blocks(1), true);
         let of_input = fields((8, 8), (9, 9));
         let found: Vec<_> = choice.of_fields_predicted(&of_input).map(|motion| motion.vectors[0]).collect();
         let wanted = [fields((4, 3), (9, 9)), fields((8, 8), (-2, 1)), fields((4, 3), (-2, 1))];

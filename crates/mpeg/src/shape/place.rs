@@ -1,8 +1,8 @@
 //! The places of macroblocks in their slices, as far as the choice of motion depends on them.
 
-use crate::decode::predict::Motion;
 use crate::header::{PictureContext, PictureKind};
 use crate::picture::Picture;
+use crate::write::form::Form;
 
 /// The place of a macroblock in its slice.
 #[derive(Debug, Clone, Copy)]
@@ -13,16 +13,16 @@ pub(super) struct Place {
     pub(super) resets: bool,
     /// Macroblocks that are skipped behind it have its motion.
     pub(super) is_repeated: bool,
-    /// Its motion in the output, where it was chosen before.
-    pub(super) known: Option<Motion>,
+    /// Its form in the output, where it was chosen before.
+    pub(super) known: Option<Form>,
 }
 
 impl Place {
-    /// The places of all macroblocks of a picture, whose motion is `known` or not.
+    /// The places of all macroblocks of a picture, whose forms are `known` or not.
     pub(super) fn all<'a>(
         context: &'a PictureContext,
         parsed: &'a Picture,
-        known: Option<&'a [Motion]>,
+        known: Option<&'a [Form]>,
     ) -> impl Iterator<Item = Self> + use<'a> {
         let in_p = context.kind() == PictureKind::P;
         parsed.slices.iter().flat_map(move |slice| {

@@ -1,7 +1,9 @@
 //! Rewrites macroblocks with other codes, quantiser scales, patterns and types, and where the content has it with other motion.
 //! DC coefficients and all other vectors are copied, and their predictors keep their values.
 
+use super::form::Form;
 use crate::bits::BitWriter;
+use crate::dc::{DcPredictors, write_difference};
 use crate::decode::predict::Motion;
 use crate::header::{Chroma, PictureContext, PictureKind, PictureStructure};
 use crate::motion::{Predictors, write_component};
@@ -35,13 +37,13 @@ pub(crate) trait Content {
     fn is_unchanged(&self, macroblock: usize) -> bool;
     /// Blocks of a macroblock that keep codes, by bit, the first in bit 0.
     fn coded_blocks(&self, index: usize, macroblock: &Macroblock) -> u16;
-    /// The blocks of a macroblock that is not intra, where also blocks without codes in the input may have some.
+    /// The blocks of a macroblock, where also blocks without codes in the input may have some.
     fn new_blocks(&self, _macroblock: usize) -> Option<NewBlocks<'_>> {
         None
     }
-    /// The motion of each macroblock, where some are not as in the input: in B pictures, and P pictures of whole frames, without
+    /// The form of each macroblock, where some are not as in the input: in B pictures, and P pictures of whole frames, without
     /// concealment vectors.
-    fn motions(&self) -> Option<&[Motion]> {
+    fn forms(&self) -> Option<&[Form]> {
         None
     }
 }
@@ -55,6 +57,8 @@ pub(crate) struct NewBlocks<'a> {
     pub(crate) codes: &'a [Code],
     /// ... and where those of each end.
     pub(crate) ends: &'a [u16],
+    /// Of an intra macroblock: the DC coefficient of each block.
+    pub(crate) dc: &'a [i16],
 }
 
 /// Writes an undamaged slice with new content, and aligns it.
@@ -77,7 +81,8 @@ pub(crate) fn rewrite_slice(
         address: slice.base_address,
         address_before: slice.base_address,
         predictor: Vector::default(),
-        motions: MotionWriter::new(context, content.motions()),
+        motions: MotionWriter::new(context, content.forms()),
+        dc: DcPredictors::new(context),
         pending: 0..0,
     };
     rewriter.write_header(slice);
@@ -105,6 +110,8 @@ struct Rewriter<'a, C> {
     predictor: Vector,
     /// Where macroblocks have motion of their own.
     motions: Option<MotionWriter<'a>>,
+    /// Of the output, where macroblocks have forms of their own.
+    dc: DcPredictors,
     /// Bits of the input to be copied next. Adjacent ranges are joined, so that unchanged macroblocks are copied at once.
     pending: Range<usize>,
 }
@@ -133,8 +140,7 @@ impl<C: Content> Rewriter<'_, C> {
     /// Writes the header, with the quantiser scale of the first macroblock that needs one.
     fn write_header(&mut self, slice: &Slice) {
         let needs = slice.macroblocks.clone().find(|&index| {
-            let macroblock = &self.picture.macroblocks[index];
-            macroblock.is_intra() || self.pattern(index, macroblock) != 0
+            self.is_intra(index) || self.pattern(index, &self.picture.macroblocks[index]) != 0
         });
         self.quantiser = needs.map_or(slice.quantiser, |index| self.content.quantiser(index));
         self.copy(0, slice.quantiser_at as usize);
@@ -150,13 +156,15 @@ impl<C: Content> Rewriter<'_, C> {
         if self.content.is_unchanged(index) && scale_holds {
             return self.copy_macroblock(macroblock);
         }
-        let intra = macroblock.is_intra();
+        let intra = self.is_intra(index);
         let pattern = self.pattern(index, macroblock);
         let before = self.follow_predictor(macroblock);
         let follows = macroblock.address as i32 > self.address_before + 1;
         let may_skip = pattern == 0 && inner;
-        let moved =
-            self.motions.as_mut().and_then(|motions| motions.take(index, macroblock, follows, may_skip));
+        let moved = self.motions.as_mut().map(|motions| motions.take(index, macroblock, follows, may_skip));
+        if follows || !intra {
+            self.dc = DcPredictors::new(self.context);
+        }
         let mut flags = macroblock.flags & !(mb::PATTERN | mb::QUANT);
         if let Some(moved) = &moved {
             flags = moved.flags;
@@ -177,28 +185,29 @@ impl<C: Content> Rewriter<'_, C> {
             return self.write_zero_vector(moved.map_or(before, |moved| moved.predictors.vectors[0][0]));
         }
         let same_scale = flags & mb::QUANT == 0 || self.quantiser == macroblock.quantiser;
+        let has_forms = moved.is_some();
         match moved.filter(|moved| !moved.copied) {
-            Some(Moved { motion, predictors, .. }) => {
-                self.write_modes(macroblock, flags, motion.motion);
+            Some(Moved { form, predictors, .. }) => {
+                self.write_modes(form, flags);
                 let context = self.context;
                 if flags & (mb::FORWARD | mb::BACKWARD) != 0 {
-                    predictors.write(self.out(), context, &motion);
+                    predictors.write(self.out(), context, &form.motion);
                 }
             }
             None => {
                 if flags == macroblock.flags && same_scale {
                     self.copy(macroblock.kind_at as usize, macroblock.vectors_at as usize);
                 } else {
-                    self.write_modes(macroblock, flags, macroblock.motion);
+                    self.write_modes(Form::of(self.context, macroblock), flags);
                 }
                 self.copy(macroblock.vectors_at as usize, macroblock.vectors_end as usize);
             }
         }
-        if let Some(blocks) = self.content.new_blocks(index).filter(|_| !intra) {
+        if let Some(blocks) = self.content.new_blocks(index).filter(|_| has_forms || !intra) {
             if pattern != 0 {
                 self.write_pattern(pattern);
             }
-            return self.write_new_blocks(blocks);
+            return self.write_new_blocks(blocks, intra);
         }
         if pattern.count_ones() == u32::from(macroblock.blocks) && pattern != 0 {
             let blocks_at = self.picture.blocks[macroblock.first_block as usize].start;
@@ -207,6 +216,14 @@ impl<C: Content> Rewriter<'_, C> {
             self.write_pattern(pattern);
         }
         self.write_blocks(index, macroblock);
+    }
+
+    /// True where a macroblock of the output is intra.
+    fn is_intra(&self, index: usize) -> bool {
+        match self.content.forms() {
+            Some(forms) => forms[index].motion.is_intra(),
+            None => self.picture.macroblocks[index].is_intra(),
+        }
     }
 
     fn copy_macroblock(&mut self, macroblock: &Macroblock) {
@@ -218,7 +235,7 @@ impl<C: Content> Rewriter<'_, C> {
 
     /// `coded_block_pattern` of the new content; 0 in intra macroblocks, which have none.
     fn pattern(&self, index: usize, macroblock: &Macroblock) -> u16 {
-        if macroblock.is_intra() {
+        if self.is_intra(index) {
             return 0;
         }
         let last = self.context.chroma.blocks() as u8 - 1;
@@ -287,12 +304,12 @@ impl<C: Content> Rewriter<'_, C> {
     }
 
     /// Writes type, and motion type, DCT type and quantiser scale where they are present.
-    fn write_modes(&mut self, macroblock: &Macroblock, flags: u8, motion: MotionType) {
+    fn write_modes(&mut self, form: Form, flags: u8) {
         self.write_type(flags);
         let in_field = self.context.is_field();
         let either = in_field || !self.context.coding.frame_pred_frame_dct;
         if flags & (mb::FORWARD | mb::BACKWARD) != 0 && either {
-            let code = match motion {
+            let code = match form.motion.motion {
                 MotionType::Field => 1,
                 MotionType::Frame | MotionType::Split => 2,
                 MotionType::DualPrime => 3,
@@ -300,7 +317,7 @@ impl<C: Content> Rewriter<'_, C> {
             self.out().put(code, 2);
         }
         if flags & (mb::INTRA | mb::PATTERN) != 0 && either && !in_field {
-            self.out().put(u32::from(macroblock.field_dct), 1);
+            self.out().put(u32::from(form.field_dct), 1);
         }
         if flags & mb::QUANT != 0 {
             let quantiser = u32::from(self.quantiser);
@@ -390,13 +407,18 @@ impl<C: Content> Rewriter<'_, C> {
         }
     }
 
-    fn write_new_blocks(&mut self, blocks: NewBlocks<'_>) {
-        let table = coefficients(self.context, false);
+    /// Writes the blocks of a macroblock; if it is intra, with their DC coefficients.
+    fn write_new_blocks(&mut self, blocks: NewBlocks<'_>, intra: bool) {
+        let table = coefficients(self.context, intra);
         let mut first = 0;
-        for &end in blocks.ends {
+        for (index, &end) in blocks.ends.iter().enumerate() {
+            if let Some(&dc) = blocks.dc.get(index) {
+                let difference = self.dc.difference(index as u8, dc);
+                write_difference(self.out(), index as u8, difference);
+            }
             let codes = &blocks.codes[first..usize::from(end)];
             let mpeg2 = self.context.mpeg2;
-            write_codes(self.out(), table, codes, false, mpeg2);
+            write_codes(self.out(), table, codes, intra, mpeg2);
             table.write_end_of_block(self.out());
             first = usize::from(end);
         }
@@ -439,10 +461,10 @@ impl<C: Content> Rewriter<'_, C> {
     }
 }
 
-/// The motion of the macroblocks of a slice.
+/// The forms of the macroblocks of a slice.
 struct MotionWriter<'a> {
     context: &'a PictureContext,
-    motions: &'a [Motion],
+    forms: &'a [Form],
     /// Behind the last macroblock of the input, and of the output.
     predictors: [Predictors; 2],
     /// What a skipped macroblock would have in the output.
@@ -451,10 +473,10 @@ struct MotionWriter<'a> {
 
 /// What is written of the motion of a macroblock.
 struct Moved {
-    motion: Motion,
-    /// Its directions that are coded: none for "no MC".
+    form: Form,
+    /// Intra, or its directions that are coded: none for "no MC".
     flags: u8,
-    /// Its vectors are coded as in the input.
+    /// Its modes and vectors are coded as in the input.
     copied: bool,
     /// Of the output, ahead of it.
     predictors: Predictors,
@@ -462,43 +484,34 @@ struct Moved {
 }
 
 impl<'a> MotionWriter<'a> {
-    fn new(context: &'a PictureContext, motions: Option<&'a [Motion]>) -> Option<Self> {
-        Some(Self {
-            context,
-            motions: motions?,
-            predictors: Default::default(),
-            skipped: before_any(context),
-        })
+    fn new(context: &'a PictureContext, forms: Option<&'a [Form]>) -> Option<Self> {
+        Some(Self { context, forms: forms?, predictors: Default::default(), skipped: before_any(context) })
     }
 
-    /// The next macroblock, which `follows` skipped ones of the input. It is skipped if it `may` be and has the motion of skipped ones;
-    /// `None` for an intra one.
-    fn take(&mut self, index: usize, macroblock: &Macroblock, follows: bool, may: bool) -> Option<Moved> {
-        if macroblock.is_intra() {
-            (self.predictors, self.skipped) = (Default::default(), before_any(self.context));
-            return None;
-        }
+    /// The next macroblock, which `follows` skipped ones of the input. It is skipped if it `may` be and has the motion of skipped ones.
+    fn take(&mut self, index: usize, macroblock: &Macroblock, follows: bool, may: bool) -> Moved {
         let in_p = self.context.kind() == PictureKind::P;
         if in_p && follows {
             self.predictors = Default::default();
         }
         let [of_input, predictors] = self.predictors;
-        let (before, motion) = (Motion::of(self.context, macroblock), self.motions[index]);
+        let (before, form) = (Form::of(self.context, macroblock), self.forms[index]);
+        let motion = form.motion;
         let flags = if in_p && motion.is_zero(self.context) { 0 } else { motion.flags };
-        let copied = before.is_as(&motion)
+        let copied = before.is_as(&form)
             && predictors.agree(&of_input, &motion)
-            && flags == macroblock.flags & (mb::FORWARD | mb::BACKWARD);
+            && flags == macroblock.flags & (mb::FORWARD | mb::BACKWARD | mb::INTRA);
         let is_skipped = may && self.skipped.is_some_and(|skipped| skipped.is_as(&motion));
-        let has_vectors = macroblock.flags & (mb::FORWARD | mb::BACKWARD) != 0;
-        self.predictors[0].pass(self.context, &before, has_vectors);
+        let has_vectors = |flags: u8| flags & (mb::FORWARD | mb::BACKWARD) != 0;
+        self.predictors[0].pass(self.context, &before.motion, has_vectors(macroblock.flags));
         // A skipped one of a B picture leaves the predictors as they are.
         if in_p || !is_skipped {
-            self.predictors[1].pass(self.context, &motion, flags != 0);
+            self.predictors[1].pass(self.context, &motion, has_vectors(flags));
         }
         if !in_p && !is_skipped {
-            self.skipped = Some(motion.repeated(self.context));
+            self.skipped = (!motion.is_intra()).then(|| motion.repeated(self.context));
         }
-        Some(Moved { motion, flags, copied, predictors, is_skipped })
+        Moved { form, flags, copied, predictors, is_skipped }
     }
 }
 
@@ -507,11 +520,13 @@ pub(crate) fn before_any(context: &PictureContext) -> Option<Motion> {
     (context.kind() == PictureKind::P).then(|| Motion::zero(context))
 }
 
-/// Bits of the codes of a macroblock that is not intra, with the ends of its blocks; an escape of MPEG-1 counts as one of MPEG-2.
-pub(crate) fn code_bits(table: &Coefficients, blocks: NewBlocks<'_>) -> u32 {
+/// Bits of the codes of a macroblock, with the ends of its blocks; an escape of MPEG-1 counts as one of MPEG-2.
+pub(crate) fn code_bits(context: &PictureContext, blocks: NewBlocks<'_>) -> u32 {
+    let intra = !blocks.dc.is_empty();
+    let table = coefficients(context, intra);
     let (mut first, mut bits) = (0, 0);
     for &end in blocks.ends {
-        let mut next = 0;
+        let mut next = u32::from(intra);
         for code in &blocks.codes[first..usize::from(end)] {
             let (position, magnitude) = (u32::from(code.position()), u32::from(code.level().unsigned_abs()));
             bits += match table.length(position - next, magnitude) {
