@@ -104,7 +104,7 @@ impl Auto {
         } else {
             saving.min(if is_closed { CLOSED_TOLERANCE } else { TOLERANCE })
         };
-        let bits = if is_closed {
+        let (bits, is_least) = if is_closed {
             if config.new_motion {
                 self.inputs.decode(pictures);
             }
@@ -112,13 +112,14 @@ impl Auto {
         } else {
             self.inputs = Inputs::default();
             self.open.fit_sample(config, pictures, budget);
-            self.open.fit(config, pictures, budget, tolerance)
+            (self.open.fit(config, pictures, budget, tolerance), false)
         };
-        let at_floor = bits > budget * (1.0 + FLOOR_EXCESS);
+        let excess = if is_least { tolerance } else { FLOOR_EXCESS };
+        let at_floor = bits > budget * (1.0 + excess);
         pictures.iter_mut().for_each(|picture| picture.report.at_floor = at_floor);
     }
 
-    /// The same in a closed loop; returns the bits that they take. Sizes do not follow lambda smoothly, because each picture
+    /// The same in a closed loop; returns the bits that they take, and whether these are the least. Sizes do not follow lambda smoothly, because each picture
     /// depends on the errors of those before it. So where a few trials miss the budget, the first half of the pictures
     /// stays and the rest is fitted again.
     fn fit_closed(
@@ -128,7 +129,7 @@ impl Auto {
         budget: f64,
         tolerance: f64,
         before: &Drift,
-    ) -> f64 {
+    ) -> (f64, bool) {
         let mut search = self.closed.take().unwrap_or_else(|| {
             self.open.fit_sample(config, pictures, budget);
             self.open.clone()
@@ -150,7 +151,7 @@ impl Auto {
             self.closed.get_or_insert_with(|| search.clone());
             if half == 0 || (bits - left).abs() <= allowed || search.lambda >= HIGHEST_LAMBDA {
                 self.drift = after;
-                return budget - left + bits;
+                return (budget - left + bits, search.lambda >= HIGHEST_LAMBDA);
             }
             let (first, second) = rest.split_at_mut(half);
             left = (left - first.iter().map(PictureShaper::written_bits).sum::<f64>()).max(1.0);

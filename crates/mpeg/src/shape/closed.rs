@@ -380,9 +380,9 @@ mod tests {
         assert!(skipped > 50, "{skipped}");
     }
 
-    /// They are predicted from others where a macroblock between them became intra.
+    /// They are predicted from others where a macroblock between them became intra or predicted.
     #[test]
-    fn intra_macroblocks_of_the_input_keep_their_dc_coefficients() {
+    fn intra_macroblocks_that_stay_keep_their_dc_coefficients() {
         let out = coded(INTERLACED, How::WithMotion);
         let mut count = 0;
         for (input, output) in units(INTERLACED).into_iter().zip(units(&out.bytes)) {
@@ -395,10 +395,10 @@ mod tests {
                 picture.blocks_of(macroblock).iter().map(|block| block.dc).collect::<Vec<_>>()
             };
             for macroblock in input.macroblocks.iter().filter(|macroblock| macroblock.is_intra()) {
-                let same = |found: &&Macroblock| found.address == macroblock.address;
-                let found = output.macroblocks.iter().find(same).expect("it is not skipped");
-                assert_eq!(dc(&output, found), dc(&input, macroblock));
-                count += 1;
+                let place = |of: &Macroblock| (of.address, of.is_intra(), of.field_dct);
+                let found = output.macroblocks.iter().find(|found| place(found) == place(macroblock));
+                assert!(found.is_none_or(|found| dc(&output, found) == dc(&input, macroblock)));
+                count += usize::from(found.is_some());
             }
         }
         assert!(count > 100, "{count}");

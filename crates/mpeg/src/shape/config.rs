@@ -124,8 +124,8 @@ pub struct Config {
     /// plan of the whole stream: a second then takes its bits however its sizes differ from those before, and the end is
     /// known in time. Zero reads none ahead.
     pub lookahead: TimeDelta,
-    /// The closed loop of `auto` may choose other motion for macroblocks of B pictures, and of P pictures of whole frames: better pictures at low
-    /// rates, in 1.5 to 4 times the time.
+    /// The closed loop of `auto` may choose other motion for macroblocks of B pictures, and of P pictures of whole frames, and which are intra:
+    /// better pictures at low rates, in 1.5 to 6 times the time.
     pub new_motion: bool,
     /// Threads that parse, shape and write. With more than one every method shapes pictures in batches, and holds three
     /// of them ([`Shaper::delay`](super::Shaper::delay)).

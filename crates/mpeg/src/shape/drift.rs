@@ -157,6 +157,9 @@ pub(super) struct MotionError<'a> {
     error: PredictedError,
     /// What that is the error of, if it was asked for since the macroblock was begun.
     last: Option<(Motion, Coding)>,
+    /// The macroblock of the input, where it was asked for since then.
+    input: Prediction<u8>,
+    has_input: bool,
 }
 
 /// What an error counts.
@@ -174,7 +177,8 @@ impl<'a> MotionError<'a> {
         errors: Option<&'a References<'a, i16>>,
         inputs: &'a References<'a, u8>,
     ) -> Self {
-        let [before, after] = [Prediction::new(), Prediction::new()];
+        // Chrominance fills a part of its planes alone; the rest stays equal, also behind intra macroblocks.
+        let [before, after] = [0, 1].map(|_| Prediction { planes: [[0; 256]; 3] });
         Self {
             context,
             errors,
@@ -184,14 +188,19 @@ impl<'a> MotionError<'a> {
             after,
             error: PredictedError(Prediction::new()),
             last: None,
+            input: Prediction::new(),
+            has_input: false,
         }
     }
 
-    /// The macroblock at `address`, which has `motion` in the input, comes next.
+    /// The macroblock at `address`, which has `motion` in the input, comes next. An intra one is predicted as 0.
     pub(super) fn begin(&mut self, address: u32, motion: &Motion) {
         let (column, row) = self.place(address);
-        predict(self.context, self.inputs, motion, column, row, &mut self.before);
-        self.last = None;
+        match motion.is_intra() {
+            true => self.before.planes = [[0; 256]; 3],
+            false => predict(self.context, self.inputs, motion, column, row, &mut self.before),
+        }
+        (self.last, self.has_input) = (None, false);
     }
 
     /// Its error without other motion.
@@ -234,35 +243,40 @@ impl<'a> MotionError<'a> {
         if self.is_last(motion, Coding::None) {
             return &self.error;
         }
+        self.input(parsed, macroblock);
         if motion.is_intra() {
             let less = |sample: u8| -(DIFFERENCE as i16) * i16::from(sample);
-            self.error.0.planes = self.before.planes.map(|plane| plane.map(less));
+            self.error.0.planes = self.input.planes.map(|plane| plane.map(less));
         } else {
             self.of_other(macroblock.address, motion);
-        }
-        let mut samples = [0; 64];
-        for block in parsed.blocks_of(macroblock) {
-            dequantise(self.context, macroblock, block, parsed.codes_of(block), &mut samples);
-            idct::inverse(&mut samples);
-            let place = BlockPlace::of(self.context, macroblock, block.index);
-            let (before, error) =
-                (&self.before.planes[place.component], &mut self.error.0.planes[place.component]);
-            for (at, samples) in place.lines().zip(samples.chunks_exact(8)) {
-                for ((error, &before), &value) in
-                    error[at..at + 8].iter_mut().zip(&before[at..at + 8]).zip(samples)
-                {
-                    let coded = i32::from(before.plus(value)) - i32::from(before);
-                    *error = error.plus(-DIFFERENCE * coded);
-                }
+            let inputs = self.input.planes.as_flattened().iter().zip(self.before.planes.as_flattened());
+            for (error, (&input, &before)) in self.error.0.planes.as_flattened_mut().iter_mut().zip(inputs) {
+                *error -= DIFFERENCE as i16 * (i16::from(input) - i16::from(before));
             }
         }
         self.last = Some((*motion, Coding::None));
         &self.error
     }
 
-    /// The luminance that the input predicts the macroblock as that was begun.
-    pub(super) fn predicted_luma_of_input(&self) -> &[u8; 256] {
-        &self.before.planes[0]
+    /// The macroblock of the input that was begun.
+    pub(super) fn input(&mut self, parsed: &Picture, macroblock: &Macroblock) -> &Prediction<u8> {
+        if std::mem::replace(&mut self.has_input, true) {
+            return &self.input;
+        }
+        self.input.clone_from(&self.before);
+        let mut samples = [0; 64];
+        for block in parsed.blocks_of(macroblock) {
+            dequantise(self.context, macroblock, block, parsed.codes_of(block), &mut samples);
+            idct::inverse(&mut samples);
+            let place = BlockPlace::of(self.context, macroblock, block.index);
+            let plane = &mut self.input.planes[place.component];
+            for (at, samples) in place.lines().zip(samples.chunks_exact(8)) {
+                for (sample, &value) in plane[at..at + 8].iter_mut().zip(samples) {
+                    *sample = sample.plus(value);
+                }
+            }
+        }
+        &self.input
     }
 
     /// The luminance that the macroblock at `address` is predicted as in the output with `motion`.

@@ -5,9 +5,9 @@ use crate::header::PictureContext;
 
 /// An intra macroblock is tried where the luminance differs from the means of its blocks by at most this many times the squared
 /// error of its best prediction, ...
-const MOST_ACTIVE: f32 = 4.0;
+const MOST_ACTIVE: f32 = 3.0;
 /// ... and where that costs at least so many bits.
-const LEAST_ERROR: f32 = 40.0;
+const LEAST_ERROR: f32 = 50.0;
 
 /// True where macroblocks of the picture have a DCT type of their own (13818-2, 6.3.17.1).
 pub(super) fn has_dct_type(context: &PictureContext) -> bool {
@@ -34,13 +34,13 @@ fn activity(luma: &[u8; 256]) -> f32 {
 /// True where the lines of each field are more alike than those of the frame.
 pub(super) fn suits_fields(error: &PredictedError) -> bool {
     let lines = &error.0.planes[0];
-    let between = |a: usize, b: usize| -> i32 {
+    let between = |a: usize, b: usize| -> u32 {
         let [a, b] = [a, b].map(|line| &lines[16 * line..16 * line + 16]);
-        a.iter().zip(b).map(|(&a, &b)| (i32::from(a) - i32::from(b)).abs()).sum()
+        a.iter().zip(b).map(|(&a, &b)| u32::from(a.abs_diff(b))).sum()
     };
     // Seven pairs in either block of a column.
-    let frame: i32 = (0..15).filter(|&line| line != 7).map(|line| between(line, line + 1)).sum();
-    let field: i32 = (0..14).map(|line| between(line, line + 2)).sum();
+    let frame: u32 = (0..15).filter(|&line| line != 7).map(|line| between(line, line + 1)).sum();
+    let field: u32 = (0..14).map(|line| between(line, line + 2)).sum();
     field < frame
 }
 

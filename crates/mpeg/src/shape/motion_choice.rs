@@ -7,11 +7,7 @@ use super::drift::MotionError;
 use super::form_choice;
 use super::motion_search::Search;
 use crate::dc::{DcPredictors, difference_bits};
-use crate::decode::block::dequantise;
-use crate::decode::frame::Sample;
-use crate::decode::idct;
 use crate::decode::predict::Motion;
-use crate::decode::reconstruct::BlockPlace;
 use crate::header::{Chroma, PictureContext, PictureKind};
 use crate::motion::{Predictors, directions};
 use crate::picture::{Macroblock, MotionType, Picture, Vector};
@@ -142,7 +138,7 @@ impl<'a> MotionChoice<'a> {
         inner: bool,
     ) -> Option<Motion> {
         let (address, of_input) = (macroblock.address, Motion::of(self.context, macroblock));
-        self.read_target(parsed, macroblock, errors.predicted_luma_of_input());
+        self.target = errors.input(parsed, macroblock).planes[0];
         let bits = |motion: &Motion| self.bits(motion, 0, inner);
         let error = |motion: &Motion| weight * distance(&self.target, errors.predicted_luma(address, motion));
         let is_inside = |motion: &Motion| self.is_inside(address, motion);
@@ -152,7 +148,7 @@ impl<'a> MotionChoice<'a> {
         search.refine(self.context);
         let best = search.best;
         self.distance = best.error / weight;
-        (!best.motion.is_as(&of_input)).then_some(best.motion)
+        (macroblock.is_intra() || !best.motion.is_as(&of_input)).then_some(best.motion)
     }
 
     /// The motion of the macroblocks above, and above to the right.
@@ -232,22 +228,6 @@ impl<'a> MotionChoice<'a> {
                     && fits(line, rows, all, y)
             })
         })
-    }
-
-    /// Reads the luminance of the macroblock of the input, which that predicts as `predicted`.
-    fn read_target(&mut self, parsed: &Picture, macroblock: &Macroblock, predicted: &[u8; 256]) {
-        self.target = *predicted;
-        let mut samples = [0; 64];
-        for block in parsed.blocks_of(macroblock).iter().take_while(|block| !block.is_chroma()) {
-            dequantise(self.context, macroblock, block, parsed.codes_of(block), &mut samples);
-            idct::inverse(&mut samples);
-            let place = BlockPlace::of(self.context, macroblock, block.index);
-            for (at, samples) in place.lines().zip(samples.chunks_exact(8)) {
-                for (sample, &value) in self.target[at..at + 8].iter_mut().zip(samples) {
-                    *sample = sample.plus(value);
-                }
-            }
-        }
     }
 }
 

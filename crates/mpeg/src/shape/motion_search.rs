@@ -6,9 +6,9 @@ use crate::motion::{directions, has_two};
 use crate::picture::{MotionType, Vector};
 
 /// Half a sample further may cost less only where the error costs more than this, in bits.
-const LEAST_REFINED: f32 = 16.0;
+const LEAST_REFINED: f32 = 20.0;
 /// The search goes on where its last step has saved more bits than this.
-const LEAST_SAVED: f32 = 4.0;
+const LEAST_SAVED: f32 = 6.0;
 /// Steps of the search, at most.
 const STEPS: usize = 8;
 
@@ -65,40 +65,66 @@ impl<B: Fn(&Motion) -> u32, E: FnMut(&Motion) -> f32, I: Fn(&Motion) -> bool> Se
         }
     }
 
-    /// Moves vectors of the best motion by half a sample, one in each step, while that saves enough.
+    /// Moves each vector of the best motion in turn by half a sample, while that saves enough.
     pub(super) fn refine(&mut self, context: &PictureContext) {
-        for _ in 0..STEPS {
-            let before = self.best;
-            if before.error <= LEAST_REFINED {
-                return;
-            }
-            neighbours(context, before.motion).for_each(|motion| self.attempt(motion));
-            if before.cost() - self.best.cost() <= LEAST_SAVED {
-                return;
+        for (s, r) in vectors(context, &self.best.motion) {
+            let mut last = None;
+            for _ in 0..STEPS {
+                last = self.step(context, (s, r), last);
+                if last.is_none() {
+                    break;
+                }
             }
         }
     }
-}
 
-/// Motion with one vector moved by half a sample; none for dual prime.
-fn neighbours(context: &PictureContext, motion: Motion) -> impl Iterator<Item = Motion> + use<> {
-    let two = has_two(context, motion.motion);
-    let vectors = directions(&motion).filter(move |_| motion.motion != MotionType::DualPrime);
-    vectors.flat_map(move |s| (0..1 + usize::from(two)).map(move |r| (s, r))).flat_map(move |(s, r)| {
-        AROUND.into_iter().map(move |(x, y)| {
-            let mut moved = motion;
-            let Vector { x: across, y: down } = motion.vectors[s][r];
-            let vector = Vector { x: across.saturating_add(x), y: down.saturating_add(y) };
-            match two {
-                true => moved.vectors[s][r] = vector,
-                false => moved.vectors[s] = [vector; 2],
+    /// Moves one vector by half a sample, but not back from the direction `last`; `None` where that does not save enough.
+    fn step(
+        &mut self,
+        context: &PictureContext,
+        vector: (usize, usize),
+        last: Option<Vector>,
+    ) -> Option<Vector> {
+        let before = self.best;
+        if before.error <= LEAST_REFINED {
+            return None;
+        }
+        let mut found = None;
+        for (x, y) in AROUND {
+            let cost = self.best.cost();
+            if last != Some(Vector { x: -x, y: -y }) {
+                self.attempt(moved(context, before.motion, vector, (x, y)));
             }
-            moved
-        })
-    })
+            if self.best.cost() < cost {
+                found = Some(Vector { x, y });
+            }
+        }
+        found.filter(|_| before.cost() - self.best.cost() > LEAST_SAVED)
+    }
 }
 
-/// The four nearest neighbours of a vector.
+/// The vectors of a motion, by direction and number; none for dual prime.
+fn vectors(context: &PictureContext, motion: &Motion) -> impl Iterator<Item = (usize, usize)> + use<> {
+    let count = match motion.motion {
+        MotionType::DualPrime => 0,
+        of => 1 + usize::from(has_two(context, of)),
+    };
+    directions(motion).flat_map(move |s| (0..count).map(move |r| (s, r)))
+}
+
+/// Motion with the vector `r` of direction `s` moved.
+fn moved(context: &PictureContext, motion: Motion, (s, r): (usize, usize), (x, y): (i16, i16)) -> Motion {
+    let mut moved = motion;
+    let Vector { x: across, y: down } = motion.vectors[s][r];
+    let vector = Vector { x: across.saturating_add(x), y: down.saturating_add(y) };
+    match has_two(context, motion.motion) {
+        true => moved.vectors[s][r] = vector,
+        false => moved.vectors[s] = [vector; 2],
+    }
+    moved
+}
+
+/// The way to the four nearest neighbours of a vector.
 const AROUND: [(i16, i16); 4] = [(0, -1), (-1, 0), (1, 0), (0, 1)];
 
 #[cfg(test)]
@@ -144,17 +170,17 @@ mod tests {
     }
 
     #[test]
-    fn vectors_move_by_half_a_sample() {
+    fn vectors_move_one_by_one() {
         let context = context();
-        let around = neighbours(&context, forward(&context, 3, -2));
-        let vectors: Vec<_> = around.map(|motion| (motion.vectors[0][0].x, motion.vectors[0][0].y)).collect();
-        assert_eq!(vectors, [(3, -3), (2, -2), (4, -2), (3, -1)]);
-        let fields = Motion { motion: MotionType::Field, ..forward(&context, 3, -2) };
-        // Either vector alone.
-        assert_eq!(neighbours(&context, fields).count(), 8);
-        let last = neighbours(&context, fields).last().expect("a neighbour");
-        assert_eq!(last.vectors[0], [Vector { x: 3, y: -2 }, Vector { x: 3, y: -1 }]);
+        let frame = forward(&context, 3, -2);
+        assert_eq!(vectors(&context, &frame).collect::<Vec<_>>(), [(0, 0)]);
+        // The second vector of one that has a single one is the same.
+        assert_eq!(moved(&context, frame, (0, 0), (-1, 0)).vectors[0], [Vector { x: 2, y: -2 }; 2]);
+        let fields = Motion { motion: MotionType::Field, ..frame };
+        assert_eq!(vectors(&context, &fields).collect::<Vec<_>>(), [(0, 0), (0, 1)]);
+        let second = moved(&context, fields, (0, 1), (0, 1));
+        assert_eq!(second.vectors[0], [Vector { x: 3, y: -2 }, Vector { x: 3, y: -1 }]);
         let dual = Motion { motion: MotionType::DualPrime, ..fields };
-        assert_eq!(neighbours(&context, dual).count(), 0);
+        assert_eq!(vectors(&context, &dual).count(), 0);
     }
 }

@@ -1,5 +1,5 @@
-//! Rewrites macroblocks with other codes, quantiser scales, patterns and types, and where the content has it with other motion.
-//! DC coefficients and all other vectors are copied, and their predictors keep their values.
+//! Rewrites macroblocks with other codes, quantiser scales, patterns and types, and where the content has them in other forms.
+//! Else DC coefficients and vectors are copied, and their predictors keep their values.
 
 use super::form::Form;
 use crate::bits::BitWriter;

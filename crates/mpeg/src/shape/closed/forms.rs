@@ -10,6 +10,7 @@ use super::ClosedLoop;
 use crate::decode::predict::Motion;
 use crate::decode::prediction_loop::PredictionLoop;
 use crate::picture::{Macroblock, Picture};
+use crate::tables::macroblock::INTRA;
 use crate::write::form::Form;
 use crate::write::rewrite::{NewBlocks, code_bits};
 
@@ -43,10 +44,14 @@ struct Mark {
     distortion: f64,
 }
 
-/// True where the blocks of a macroblock, which is predicted in the input, are of another kind in the output: its samples are
-/// transformed anew.
+/// True where the blocks of a macroblock are of another kind than in the input: its samples are transformed anew.
 fn is_bare(macroblock: &Macroblock, form: Form) -> bool {
-    form.motion.is_intra() || form.field_dct != macroblock.field_dct
+    form.motion.is_intra() != macroblock.is_intra() || form.field_dct != macroblock.field_dct
+}
+
+/// A macroblock of this DCT type whose blocks are added to what is there.
+fn added(macroblock: &Macroblock, field_dct: bool) -> Macroblock {
+    Macroblock { field_dct, flags: macroblock.flags & !INTRA, ..macroblock.clone() }
 }
 
 impl ClosedLoop {
@@ -96,16 +101,10 @@ impl ClosedLoop {
         if place.resets {
             moving.choice.reset();
         }
-        let form = if macroblock.is_intra() {
-            self.push(moving.coder, moving.parsed, macroblock, None, sink);
-            Form::of(moving.coder.context, macroblock)
-        } else {
-            let form = self.push_cheapest(moving, macroblock, errors, place);
-            if let Some(sink) = sink {
-                self.pass_on_last(moving, macroblock, errors, form, sink);
-            }
-            form
-        };
+        let form = self.push_cheapest(moving, macroblock, errors, place);
+        if let Some(sink) = sink {
+            self.pass_on_last(moving, macroblock, errors, form, sink);
+        }
         moving.choice.take(macroblock.address, &form.motion, self.last_blocks(), place.is_inner);
         form
     }
@@ -122,10 +121,11 @@ impl ClosedLoop {
         let is_bare = is_bare(macroblock, form);
         if is_bare {
             sink.predict(macroblock.address, errors.bare(parsed, macroblock, &form.motion));
-        } else if !form.motion.is_as(&Motion::of(coder.context, macroblock)) {
+        } else if !form.is_as(&Form::of(coder.context, macroblock)) {
             sink.predict(macroblock.address, errors.of_other(macroblock.address, &form.motion));
         }
-        let formed = Macroblock { field_dct: form.field_dct, ..macroblock.clone() };
+        coder.intra = form.motion.is_intra();
+        let added = added(macroblock, form.field_dct);
         let blocks = self.last_blocks();
         let (mut ends, mut first) = (blocks.ends.iter().peekable(), 0);
         let mut old = parsed.blocks_of(macroblock).iter().peekable();
@@ -135,7 +135,7 @@ impl ClosedLoop {
             let end = ends.next_if(|_| is_coded).map_or(first, |&end| usize::from(end));
             let codes = &blocks.codes[first..end];
             if is_bare {
-                coder.pass_on_bare(&formed, index, (blocks.dc.get(usize::from(index)), codes), sink);
+                coder.pass_on_bare(&added, index, (blocks.dc.get(usize::from(index)), codes), sink);
             } else {
                 coder.pass_on_between(macroblock, index, [before.unwrap_or_default(), codes], sink);
             }
@@ -223,19 +223,18 @@ impl ClosedLoop {
         errors: &mut MotionError<'_>,
         form: Form,
     ) {
+        let (address, motion) = (macroblock.address, &form.motion);
+        coder.intra = motion.is_intra();
         if is_bare(macroblock, form) {
-            coder.intra = form.motion.is_intra();
-            let formed = Macroblock { field_dct: form.field_dct, ..macroblock.clone() };
-            self.push_bare(coder, &formed, errors.bare(parsed, macroblock, &form.motion));
-            coder.intra = false;
-        } else {
-            let (address, motion) = (macroblock.address, &form.motion);
-            let error = match motion.is_as(&Motion::of(coder.context, macroblock)) {
-                true => errors.of_input(address, motion),
-                false => errors.of_other(address, motion),
-            };
-            self.push(coder, parsed, macroblock, Some(error), None);
+            let bare = errors.bare(parsed, macroblock, motion);
+            return self.push_bare(coder, &added(macroblock, form.field_dct), bare);
         }
+        let error = match motion {
+            _ if coder.intra => None,
+            _ if form.is_as(&Form::of(coder.context, macroblock)) => Some(errors.of_input(address, motion)),
+            _ => Some(errors.of_other(address, motion)),
+        };
+        self.push(coder, parsed, macroblock, error, None);
     }
 
     /// What the macroblock costs that was coded last, in bits with its weighted error.
