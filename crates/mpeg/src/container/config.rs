@@ -24,6 +24,8 @@ pub struct Config {
     pub multiplex: Multiplex,
     /// `program_number` of the programme whose video is shaped; `None` for the first with MPEG-1 or MPEG-2 video.
     pub program: Option<u16>,
+    /// PID of the video of a transport stream, whatever its tables say; `None` for that of the programme by its tables.
+    pub video_pid: Option<u16>,
     /// Bytes of input that may wait for replacements, approximately. Beyond it pictures are copied unchanged.
     pub memory: usize,
 }
@@ -31,6 +33,6 @@ pub struct Config {
 impl Default for Config {
     /// Keeps the multiplex rate, with 64 MiB.
     fn default() -> Config {
-        Config { multiplex: Multiplex::Keep, program: None, memory: 64 << 20 }
+        Config { multiplex: Multiplex::Keep, program: None, video_pid: None, memory: 64 << 20 }
     }
 }

@@ -1,15 +1,22 @@
 //! One programme of a live stream: its shaper, whose output has the packets of its input one for one.
 
-use crate::container::{self, ContainerReport, Error, Multiplex, PacketView};
+use crate::container::{self, Error, Multiplex, PacketView, VideoProgram};
 use crate::pipeline::{self, Pipeline, Report};
 use crate::shape::{self, Target};
+use seaway_units::Timestamp;
 
 /// Taken output is dropped once it is so long.
 const COMPACT: usize = 256 << 10;
 
 #[derive(Debug)]
 pub(super) struct Branch {
-    pub(super) program: u16,
+    pub(super) program: VideoProgram,
+    /// When it gave a picture last that can be read whole; before the first one, when it was opened.
+    pub(super) proven: Timestamp,
+    /// Its packets do not come.
+    pub(super) is_silent: bool,
+    /// The last call.
+    now: Timestamp,
     pipeline: Pipeline,
     output: Vec<u8>,
     /// Octets of it that are taken.
@@ -45,26 +52,25 @@ impl Work {
 }
 
 impl Branch {
-    pub(super) fn new(program: u16, shaper: shape::Config, memory: usize) -> Branch {
-        let container = container::Config { multiplex: Multiplex::Keep, program: Some(program), memory };
+    /// A programme whose video keeps its PID: another one is another branch.
+    pub(super) fn new(program: VideoProgram, shaper: shape::Config, memory: usize, now: Timestamp) -> Branch {
+        let VideoProgram { number, video_pid, .. } = program;
+        let container = container::Config {
+            multiplex: Multiplex::Keep,
+            program: Some(number),
+            video_pid: Some(video_pid),
+            memory,
+        };
         let pipeline = Pipeline::new(pipeline::Config { shaper, container });
-        Branch { program, pipeline, output: Vec::new(), taken: 0, unseen: 0, work: Work::default() }
+        let (output, work) = (Vec::new(), Work::default());
+        Branch { program, proven: now, is_silent: false, now, pipeline, output, taken: 0, unseen: 0, work }
     }
 
-    pub(super) fn push(&mut self, packet: &PacketView) -> Result<(), Error> {
+    pub(super) fn push(&mut self, now: Timestamp, packet: &PacketView) -> Result<(), Error> {
+        self.now = now;
         let pushed = self.pipeline.push(packet.bytes());
         self.collect();
-        match pushed {
-            // A map of another source may have come before that of the programme.
-            Err(Error::NoVideo { .. }) if !self.has_video() => Ok(()),
-            result => result,
-        }
-    }
-
-    /// True once the PID of the video is known.
-    fn has_video(&self) -> bool {
-        let container = self.pipeline.report().container.container;
-        matches!(container, Some(ContainerReport::Transport(report)) if report.video_pid != 0)
+        pushed
     }
 
     /// Shapes the pictures that are complete.
@@ -123,6 +129,10 @@ impl Branch {
         self.unseen -= unseen;
         while let Some(record) = self.pipeline.poll_record() {
             let picture = &record.shaping;
+            // Units of another codec pass for slices.
+            if picture.kind.is_some() && picture.damaged_slices == 0 {
+                self.proven = self.now;
+            }
             self.work.bits_in += picture.bits_in;
             self.work.bits_out += picture.bits_out;
             self.work.weighted_lambda += picture.lambda * picture.bits_out as f64;

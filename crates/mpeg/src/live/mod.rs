@@ -5,94 +5,30 @@
 //! unchanged, and is counted.
 
 mod branch;
+mod config;
 mod departures;
+mod division;
 mod playout;
+mod presence;
+mod programs;
+mod report;
 mod search;
 mod share;
 
+pub use config::{Config, Programs};
 pub use departures::{Departure, Departures, PACKETS_A_DATAGRAM};
+pub use report::{ProgramReport, Report};
 
 use crate::container::{Error, PacketView};
-use crate::pipeline::{self, Schedule};
-use crate::shape::{self, Target};
+use crate::pipeline::Schedule;
+use crate::shape::Target;
 use branch::{Branch, Work};
+use division::DIVISION;
 use playout::PlayoutClock;
 use search::ProgramSearch;
-use seaway_units::{Bitrate, TimeDelta, Timestamp};
-use serde::Serialize;
+use seaway_units::{TimeDelta, Timestamp};
 use share::RateShare;
 use std::collections::VecDeque;
-
-/// The programmes that are shaped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Programs {
-    /// One: the first with MPEG-1 or MPEG-2 video, or the one of this number.
-    One(Option<u16>),
-    /// All with such video, 32 of them at most: they share the rate of the target, each second by how hard they are to code.
-    All,
-}
-
-/// How a [`LiveShaper`] works.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// How pictures are shaped. A window also ends where its first picture would leave too late.
-    pub shaper: shape::Config,
-    /// What is shaped.
-    pub programs: Programs,
-    /// 99 of 100 packets leave within this of their arrival; at least [`Config::LEAST_DELAY`].
-    pub delay: TimeDelta,
-    /// Null packets of the input and of the freed room are sent, so that the multiplex rate stays.
-    pub null_packets: bool,
-    /// Octets that may wait, for each programme. Beyond it pictures pass unchanged.
-    pub memory: usize,
-}
-
-impl Config {
-    /// The shortest delay.
-    pub const LEAST_DELAY: TimeDelta = TimeDelta::from_millis(60);
-
-    /// What of the delay is for computing, and for packets that come late by less.
-    fn reserve(&self) -> TimeDelta {
-        (self.delay / 4).max(TimeDelta::from_millis(20))
-    }
-}
-
-/// Counts of a live stream.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Report {
-    /// Packets that came, null packets included.
-    pub packets_in: u64,
-    /// Packets that were given a departure.
-    pub packets_out: u64,
-    /// Packets that were left out because no programme was known.
-    pub dropped_without_program: u64,
-    /// Null packets that were left out.
-    pub null_packets_dropped: u64,
-    /// Times at which the source's clock was recovered anew: it jumped, or the source paused.
-    pub resyncs: u64,
-    /// Times at which a part of a picture passed unchanged because it did not come in time.
-    pub given_up: u64,
-    /// Programmes that could not be shaped beside others, and pass unchanged.
-    pub unshaped_programs: u64,
-    /// Times at which the tables named other programmes than before.
-    pub program_changes: u64,
-    /// What the programmes were given together last, in bit/s; `None` for a target that is a ratio.
-    pub rate_bps: Option<u64>,
-    /// By programme, those of former tables first, 32 of them at most.
-    pub programs: Vec<ProgramReport>,
-}
-
-/// Counts of one programme.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ProgramReport {
-    /// `program_number`
-    pub program: u16,
-    /// What it was given last, in bit/s; `None` for a target that is a ratio.
-    pub rate_bps: Option<u64>,
-    /// Of its shaping since the beginning.
-    #[serde(flatten)]
-    pub report: pipeline::Report,
-}
 
 /// A packet that waits for its shaper.
 #[derive(Debug)]
@@ -115,15 +51,6 @@ impl Waiting {
     }
 }
 
-/// Behind a change of the programmes another one is put off for so long: each reads again what waits.
-const LEAST_STAY: TimeDelta = TimeDelta::from_millis(500);
-/// PID of the association table.
-const ASSOCIATION: u16 = 0;
-/// Programmes of former tables that are reported.
-const FORMER: usize = 32;
-/// Rates of several programmes are divided anew so often.
-const DIVISION: TimeDelta = TimeDelta::from_secs(1);
-
 /// Shapes a live transport stream, packet by packet.
 ///
 /// Inputs are [`LiveShaper::push`] and [`LiveShaper::handle_timeout`]; drain [`LiveShaper::pull`] after each.
@@ -138,6 +65,8 @@ pub struct LiveShaper {
     changed: Option<Timestamp>,
     clock: PlayoutClock,
     clock_pid: Option<u16>,
+    /// The last clock reference.
+    clock_seen: Timestamp,
     /// One for each programme that is shaped; none before the first is known.
     branches: Vec<Branch>,
     waiting: VecDeque<Waiting>,
@@ -165,13 +94,14 @@ impl LiveShaper {
     pub fn new(config: Config) -> LiveShaper {
         let clock = PlayoutClock::new(config.delay, config.reserve());
         LiveShaper {
-            search: ProgramSearch::new(config.programs),
+            search: ProgramSearch::new(config.programs, config.delay),
             schedule: Schedule::constant(config.shaper.target),
             started: None,
             config,
             changed: None,
             clock,
             clock_pid: None,
+            clock_seen: Timestamp::ZERO,
             branches: Vec::new(),
             waiting: VecDeque::new(),
             timed: 0,
@@ -220,9 +150,12 @@ impl LiveShaper {
             self.follow_schedule(now);
         }
         let reference = packet.clock_reference().filter(|_| self.clock_pid == Some(packet.pid()));
+        if reference.is_some() {
+            self.clock_seen = now;
+        }
         self.clock.push(now, reference);
         self.waiting.push_back(Waiting::new(now, packet));
-        self.each_branch(|branch| branch.push(packet))?;
+        self.each_branch(|branch| branch.push(now, packet))?;
         self.advance();
         if self.waiting.len() > self.config.memory / size_of::<Waiting>() {
             self.hasten()?;
@@ -300,6 +233,11 @@ impl LiveShaper {
         Report { resyncs: self.clock.resyncs, rate_bps: self.rate_bps(), programs, ..self.report.clone() }
     }
 
+    /// Why the present stream passes unchanged: it has carried no video to shape for some seconds.
+    pub fn refusal(&self) -> Option<Error> {
+        self.search.refusal()
+    }
+
     fn rate_bps(&self) -> Option<u64> {
         match self.config.shaper.target {
             Target::Rate(rate) => Some(rate.as_bps()),
@@ -310,7 +248,7 @@ impl LiveShaper {
     fn present(&self) -> impl Iterator<Item = ProgramReport> {
         let alone = self.rate_bps().filter(|_| self.rates.is_empty());
         self.branches.iter().enumerate().map(move |(index, branch)| ProgramReport {
-            program: branch.program,
+            program: branch.program.number,
             rate_bps: self.rates.get(index).copied().or(alone),
             report: branch.report(),
         })
@@ -334,189 +272,6 @@ impl LiveShaper {
     /// When it is given up without that.
     fn too_late_at(&self, due: Timestamp) -> Timestamp {
         due - self.config.reserve() / 4
-    }
-
-    /// Holds packets until a programme is known; true where it is, and the packet is the next to be shaped.
-    fn begin(&mut self, now: Timestamp, packet: &PacketView) -> Result<bool, Error> {
-        let newest = self.held_tables.back().map(|number| (number - self.passed) as usize);
-        let behind = self.waiting.range(newest.unwrap_or(self.waiting.len())..).filter_map(Waiting::view);
-        let found = match self.search.first(now, packet, behind.map(|(_, packet)| packet)) {
-            Ok(found) => found.to_vec(),
-            Err(error) => {
-                self.report.dropped_without_program += 1;
-                self.drop_held(self.waiting.len());
-                return Err(error);
-            }
-        };
-        // What is older would leave too late to be shaped.
-        let longest = self.clock.shortest_delay() - self.config.reserve();
-        let old = self.waiting.partition_point(|packet| now.since(packet.arrival) > longest);
-        let most = self.config.memory / size_of::<Waiting>();
-        self.drop_held(old.max((self.waiting.len() + 1).saturating_sub(most)));
-        if packet.pid() == ASSOCIATION {
-            self.held_tables.push_back(self.passed + self.waiting.len() as u64);
-        }
-        // Without its association table nothing finds the programme.
-        let table = self.held_tables.front().map(|number| (number - self.passed) as usize);
-        let (Some(first), Some(table)) = (found.first(), table) else {
-            self.waiting.push_back(Waiting::new(now, packet));
-            return Ok(false);
-        };
-        self.drop_held(table);
-        self.held_tables.clear();
-        self.started = Some(self.waiting.front().map_or(now, |first| first.arrival));
-        self.follow_schedule(now);
-        self.clock_pid = Some(first.clock_pid);
-        for (arrival, packet) in self.waiting.iter().filter_map(Waiting::view) {
-            let reference = packet.clock_reference().filter(|_| packet.pid() == first.clock_pid);
-            self.clock.push(arrival, reference);
-        }
-        self.open(found.iter().map(|program| program.number))?;
-        Ok(true)
-    }
-
-    fn drop_held(&mut self, count: usize) {
-        self.waiting.drain(..count);
-        self.passed += count as u64;
-        while self.held_tables.pop_front_if(|number| *number < self.passed).is_some() {}
-        self.report.dropped_without_program += count as u64;
-    }
-
-    /// Shapes other programmes where the tables name others.
-    fn follow_tables(&mut self, now: Timestamp, packet: &PacketView) -> Result<(), Error> {
-        let present = self.branches.first().map(|branch| branch.program);
-        let Some(wanted) = self.search.next(now, packet, present) else { return Ok(()) };
-        let numbers = || wanted.iter().map(|program| program.number);
-        let stays = self.branches.iter().map(|branch| branch.program).eq(numbers());
-        if !stays && self.changed.is_some_and(|last| now.since(last) < LEAST_STAY) {
-            self.search.look_again(now);
-            return Ok(());
-        }
-        self.clock_pid = wanted.first().map(|first| first.clock_pid);
-        if stays {
-            return Ok(());
-        }
-        self.changed = Some(now);
-        self.leave_programs()?;
-        self.open(numbers())
-    }
-
-    /// Hands over what there is of the programmes of former tables.
-    fn leave_programs(&mut self) -> Result<(), Error> {
-        self.report.program_changes += 1;
-        self.each_branch(Branch::give_up)?;
-        self.advance();
-        let left: Vec<ProgramReport> = self.present().collect();
-        self.former.extend(left.into_iter().map(|program| ProgramReport { rate_bps: None, ..program }));
-        self.former.drain(..self.former.len().saturating_sub(FORMER));
-        Ok(())
-    }
-
-    /// Begins to shape programmes. The packets that wait are read again: their tables are among them.
-    fn open(&mut self, programs: impl Iterator<Item = u16>) -> Result<(), Error> {
-        let Config { shaper, memory, .. } = &self.config;
-        // Windows have a quarter of the delay for computing.
-        let shaper = shape::Config { new_motion: false, ..shaper.clone() };
-        self.branches = programs.map(|program| Branch::new(program, shaper.clone(), *memory)).collect();
-        (self.share, self.work_seconds) = (RateShare::default(), 0.0);
-        if let Some(rate) = self.shared_rate() {
-            let count = self.branches.len();
-            self.work = vec![Work::default(); count];
-            self.give(&vec![rate / count.max(1) as f64; count]);
-        }
-        let waiting: Vec<PacketView> =
-            self.waiting.iter().filter_map(Waiting::view).map(|(_, packet)| packet).collect();
-        waiting.iter().try_for_each(|packet| self.each_branch(|branch| branch.push(packet)))
-    }
-
-    /// The time since the first packet that is shaped.
-    fn time(&self, now: Timestamp) -> TimeDelta {
-        self.started.map_or(TimeDelta::ZERO, |started| now.since(started))
-    }
-
-    /// Sets the target that the schedule has now.
-    fn follow_schedule(&mut self, now: Timestamp) {
-        let target = self.schedule.at(self.time(now));
-        if target == self.config.shaper.target {
-            return;
-        }
-        self.config.shaper.target = target;
-        match self.shared_rate() {
-            // Each gets its share of the new rate, until the next division.
-            Some(rate) => {
-                let (sum, count) = (self.rates.iter().sum::<u64>() as f64, self.rates.len() as f64);
-                let share = |&old: &u64| if sum > 0.0 { rate * old as f64 / sum } else { rate / count };
-                let rates: Vec<f64> = self.rates.iter().map(share).collect();
-                self.give(&rates);
-            }
-            None => self.branches.iter_mut().for_each(|branch| branch.set_target(target)),
-        }
-    }
-
-    /// The rate in bit/s that several programmes share.
-    fn shared_rate(&self) -> Option<f64> {
-        match (self.config.programs, self.config.shaper.target) {
-            (Programs::All, Target::Rate(rate)) => Some(rate.as_bps_f64()),
-            _ => None,
-        }
-    }
-
-    /// Calls `job` for each programme. One of several that cannot be shaped passes unchanged from then on.
-    fn each_branch(&mut self, mut job: impl FnMut(&mut Branch) -> Result<(), Error>) -> Result<(), Error> {
-        let mut index = 0;
-        while index < self.branches.len() {
-            match job(&mut self.branches[index]) {
-                // It has no pictures so far.
-                Err(Error::NoVideo { .. }) if self.branches.len() == 1 => index += 1,
-                Err(_) if self.branches.len() > 1 => {
-                    self.branches.remove(index);
-                    if index < self.work.len() {
-                        self.work.remove(index);
-                        self.rates.remove(index);
-                        self.share = RateShare::default();
-                    }
-                    self.report.unshaped_programs += 1;
-                }
-                result => {
-                    result?;
-                    index += 1;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Divides the rate among several programmes once a second.
-    fn divide(&mut self, now: Timestamp) {
-        let Some(rate) = self.shared_rate() else { return };
-        if self.branches.is_empty() {
-            return;
-        }
-        let last = *self.divided.get_or_insert(now);
-        if now.since(last) < DIVISION {
-            return;
-        }
-        self.divided = Some(now);
-        self.work_seconds = MEMORY * self.work_seconds + now.since(last).as_secs_f64();
-        for (sum, branch) in self.work.iter_mut().zip(&mut self.branches) {
-            sum.forget(MEMORY);
-            sum.add(branch.take_work());
-        }
-        if self.work.iter().all(|work| work.bits_in > 0) {
-            let rates = self.share.divide(rate, &self.work, self.work_seconds);
-            let changes =
-                |(new, old): (&f64, &u64)| (new / (*old as f64).max(1.0) - 1.0).abs() > SLIGHT_CHANGE;
-            if rates.iter().zip(&self.rates).any(changes) {
-                self.give(&rates);
-            }
-        }
-    }
-
-    fn give(&mut self, rates: &[f64]) {
-        self.rates = rates.iter().map(|&rate| rate as u64).collect();
-        for (branch, &rate) in self.branches.iter_mut().zip(&self.rates) {
-            branch.set_target(Target::Rate(Bitrate::from_bps(rate)));
-        }
     }
 
     /// Hands over the packets that are shaped and have their departure.
@@ -554,11 +309,6 @@ impl LiveShaper {
         self.ready.push_back(Departure { arrival, due, bytes });
     }
 }
-
-/// What of the work of a second counts in the next.
-const MEMORY: f64 = 0.6;
-/// Rates that differ by less stay: a change ends the windows.
-const SLIGHT_CHANGE: f64 = 0.02;
 
 #[cfg(test)]
 mod tests;

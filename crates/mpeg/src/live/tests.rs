@@ -1,8 +1,10 @@
 //! A recorded stream, played to a live shaper by its own clock.
 
+use super::programs::ASSOCIATION;
 use super::*;
 use crate::container::{Demultiplexer, Framing, ProgramTable};
-use crate::shape::Method;
+use crate::shape::{self, Method};
+use seaway_units::Bitrate;
 
 const STREAM: &[u8] = include_bytes!("../../tests/fixtures/two_programmes.ts");
 const ANOTHER: &[u8] = include_bytes!("../../tests/fixtures/another_programme.ts");
@@ -157,6 +159,11 @@ fn one_behind_the_other(streams: &[&[u8]], pause: i64) -> Vec<(Timestamp, Packet
 
 /// The stream with another type for its video.
 fn with_video_type(stream: &[u8], video_type: u8) -> Vec<u8> {
+    with_video(stream, |component| component[0] = video_type)
+}
+
+/// The stream with other entries for its video in the maps: `stream_type`, and two octets with the PID.
+fn with_video(stream: &[u8], change: impl Fn(&mut [u8])) -> Vec<u8> {
     let mut stream = stream.to_vec();
     for packet in stream.chunks_exact_mut(188) {
         // A map that begins in its packet, as all do here: 5 octets, and 12 to the first component.
@@ -167,7 +174,7 @@ fn with_video_type(stream: &[u8], video_type: u8) -> Vec<u8> {
         let mut at = 17 + usize::from(packet[16]);
         while at < length + 1 {
             if packet[at] == 2 {
-                packet[at] = video_type;
+                change(&mut packet[at..at + 3]);
             }
             at += 5 + usize::from(packet[at + 4]);
         }
@@ -266,18 +273,22 @@ fn what_others_send_before_the_stream_is_dropped() {
     }
 }
 
+/// Arrivals with noise for packets of these PIDs, and so without their clock. Tables stay.
+fn with_noise(arrivals: Vec<(Timestamp, PacketView)>, pids: &[u16]) -> Vec<(Timestamp, PacketView)> {
+    let noise = |(at, packet): (Timestamp, PacketView)| {
+        let mut bytes = [0x5a; 188];
+        bytes[..3].copy_from_slice(&packet.bytes()[..3]);
+        bytes[3] = 0x10;
+        (at, if pids.contains(&packet.pid()) { PacketView::new(&bytes).unwrap() } else { packet })
+    };
+    arrivals.into_iter().map(noise).collect()
+}
+
 /// The programme of forged tables gives way to that of the stream, whatever its packets were.
 #[test]
 fn a_forged_programme_does_not_stay() {
-    let forged = arrivals_of(ANOTHER, Timestamp::ZERO + TimeDelta::from_secs(1));
-    let forged = forged.into_iter().map(|(at, packet)| {
-        let mut bytes = [0x5a; 188];
-        bytes[..4].copy_from_slice(&packet.bytes()[..4]);
-        // Tables stay; video and its clock become noise.
-        let is_video = packet.pid() == 400;
-        (at, if is_video { PacketView::new(&bytes).unwrap() } else { packet })
-    });
-    let stream: Vec<_> = forged.chain(arrivals()).collect();
+    let forged = with_noise(arrivals_of(ANOTHER, Timestamp::ZERO + TimeDelta::from_secs(1)), &[400]);
+    let stream: Vec<_> = forged.into_iter().chain(arrivals()).collect();
     for programs in [Programs::One(None), Programs::All] {
         let (out, report) =
             play_watched(config(400, programs, Target::Ratio(0.7)), stream.clone(), TimeDelta::ZERO);
@@ -286,6 +297,87 @@ fn a_forged_programme_does_not_stay() {
         let numbers: Vec<u16> = shaped.map(|program| program.program).collect();
         assert_eq!(numbers, if programs == Programs::All { vec![1, 2] } else { vec![1] });
     }
+}
+
+/// The stream, and from its begin to its end `forged` every 20 ms.
+fn with_forged(stream: &[(Timestamp, PacketView)], forged: &[PacketView]) -> Vec<(Timestamp, PacketView)> {
+    let (begin, end) = (stream[0].0, stream[stream.len() - 1].0);
+    let times = (0..).map(|index| begin + TimeDelta::from_millis(20 * index)).take_while(|at| *at < end);
+    let mut all: Vec<_> =
+        times.flat_map(|at| forged.iter().map(move |packet| (at, packet.clone()))).collect();
+    all.extend(stream.iter().cloned());
+    all.sort_by_key(|(at, _)| *at);
+    all
+}
+
+/// Tables of a programme with another number, of another PID for the video, of another codec.
+fn forged_tables() -> [Vec<PacketView>; 3] {
+    let tables = |stream| -> Vec<u8> {
+        tables_alone(stream).iter().flat_map(|(_, packet)| packet.bytes().to_vec()).collect()
+    };
+    let moved = with_video(&tables(STREAM), |component| component[1] ^= 8);
+    [tables(ANOTHER), moved, with_video_type(&tables(STREAM), 0x1b)]
+        .map(|stream| stream.chunks_exact(188).filter_map(PacketView::new).collect())
+}
+
+#[test]
+fn tables_alone_end_no_programme() {
+    let stream = one_behind_the_other(&[STREAM; 3], 1);
+    for programs in [Programs::One(None), Programs::One(Some(1)), Programs::All] {
+        let config = || config(400, programs, Target::Ratio(0.7));
+        let (_, alone) = play_watched(config(), stream.clone(), TimeDelta::ZERO);
+        let pictures = |report: &Report| -> Vec<u64> {
+            report.programs.iter().map(|program| program.report.totals.pictures).collect()
+        };
+        for forged in forged_tables() {
+            let (_, report) = play_watched(config(), with_forged(&stream, &forged), TimeDelta::ZERO);
+            assert_eq!((report.program_changes, pictures(&report)), (0, pictures(&alone)), "{programs:?}");
+        }
+    }
+}
+
+/// A programme whose packets give no picture does not stay, though they come without end.
+#[test]
+fn noise_does_not_stay_a_programme() {
+    let mut noise = [0x5a; 188];
+    noise[..4].copy_from_slice(&[0x47, 0x01, 400u16.to_be_bytes()[1], 0x10]);
+    let mut forged: Vec<_> = tables_alone(ANOTHER).into_iter().map(|(_, packet)| packet).collect();
+    forged.push(PacketView::new(&noise).unwrap());
+    let before = one_behind_the_other(&[ANOTHER], 0)[0].0 - TimeDelta::from_secs(1);
+    let mut all: Vec<_> = forged.iter().map(|packet| (before, packet.clone())).collect();
+    all.extend(with_forged(&one_behind_the_other(&[STREAM; 10], 1), &forged));
+    let (_, report) =
+        play_watched(config(400, Programs::One(None), Target::Ratio(0.7)), all, TimeDelta::ZERO);
+    let shaped: Vec<_> =
+        report.programs.iter().map(|one| (one.program, one.report.totals.pictures > 50)).collect();
+    assert_eq!(shaped, [(7, false), (1, true)]);
+}
+
+#[test]
+fn a_stream_that_turns_to_another_codec_says_so() {
+    let other = with_video_type(STREAM, 0x1b);
+    let streams = [&[STREAM][..], &[&other[..]; 9], &[STREAM; 2]].concat();
+    let all = one_behind_the_other(&streams, 1);
+    let (second, last) = (all.len() / 12, all.len() / 12 * 10);
+    let turned = with_noise(all[second..last].to_vec(), &[256, 258]);
+    let all = [&all[..second], &turned, &all[last..]].concat();
+    let mut shaper = LiveShaper::new(config(400, Programs::One(None), Target::Ratio(0.7)));
+    let mut refused = Vec::new();
+    for (at, packet) in all {
+        while let Some(due) = shaper.poll_timeout().filter(|due| *due <= at) {
+            shaper.handle_timeout(due).unwrap();
+        }
+        shaper.push(at, &packet).unwrap();
+        let found = shaper.refusal().map(|error| error.to_string());
+        if refused.last().is_none_or(|(_, last)| *last != found) {
+            refused.push((at, found));
+        }
+        while shaper.pull().is_some() {}
+    }
+    let said: Vec<_> =
+        refused.iter().map(|(_, found)| found.as_ref().map(|text| text.contains("H.264"))).collect();
+    assert_eq!(said, [None, Some(true), None], "{refused:?}");
+    assert_eq!(shaper.report().without_video, 1);
 }
 
 /// A source with other programmes takes the place of the first one, and the first one comes back.
@@ -329,6 +421,24 @@ fn programmes_share_a_rate() {
     let given: u64 = report.programs.iter().filter_map(|program| program.rate_bps).sum();
     assert!(given <= 150_000, "{given}");
     assert!(bits as f64 <= 150_000.0 * (seconds + 0.2) * 1.05, "{bits} in {seconds}");
+}
+
+#[test]
+fn a_programme_without_packets_takes_no_share() {
+    let all = one_behind_the_other(&[STREAM; 6], 1);
+    let comes_again = all[all.len() * 2 / 3].0;
+    let rates_at = |end: Timestamp| {
+        let comes =
+            |at: Timestamp, packet: &PacketView| at < end && (packet.pid() != 258 || at > comes_again);
+        let config = config(400, Programs::All, Target::Rate(Bitrate::from_kbps(100)));
+        let packets = all.iter().filter(|(at, packet)| comes(*at, packet)).cloned().collect();
+        let (_, report) = play_watched(config, packets, TimeDelta::ZERO);
+        report.programs.iter().filter_map(|program| program.rate_bps).collect::<Vec<_>>()
+    };
+    let rates = rates_at(comes_again);
+    assert!(matches!(rates[..], [99_000..=100_000, 0]), "{rates:?}");
+    let rates = rates_at(comes_again + TimeDelta::from_secs(2));
+    assert!(matches!(rates[..], [20_000..=80_000, 20_000..=80_000]), "{rates:?}");
 }
 
 /// The pictures of a PID in coding order, each with the arrival of the packet that ends it, and its bits.

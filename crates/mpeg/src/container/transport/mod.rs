@@ -49,6 +49,8 @@ pub(super) struct TransportStream {
     framer: Framer,
     tables: Tables,
     wanted: Option<u16>,
+    /// The tables choose no PID.
+    is_fixed: bool,
     video: Option<VideoPid>,
     pending: VecDeque<Entry>,
     memory: usize,
@@ -63,12 +65,17 @@ impl TransportStream {
             framer: Framer::new(framing),
             tables: Tables::default(),
             wanted: config.program,
-            video: None,
+            is_fixed: config.video_pid.is_some(),
+            video: config.video_pid.map(VideoPid::new),
             pending: VecDeque::new(),
             memory: config.memory / size_of::<Entry>(),
             writer: PacketWriter::new(config.multiplex, config.memory),
             finished: false,
-            report: TransportReport::default(),
+            report: TransportReport {
+                program: config.program.unwrap_or(0),
+                video_pid: config.video_pid.unwrap_or(0),
+                ..TransportReport::default()
+            },
         }
     }
 }
@@ -179,7 +186,9 @@ impl TransportStream {
             Some(number) => program.number == number,
             None => program.video().is_some(),
         });
-        let Some((program, pid)) = program.and_then(|program| Some((program, program.video()?))) else {
+        let fixed = self.video.as_ref().filter(|_| self.is_fixed).map(VideoPid::pid);
+        let pid = program.and_then(|program| fixed.or(program.video()));
+        let Some((program, pid)) = program.zip(pid) else {
             let known = self.tables.complete() || program.is_some();
             let is_missing = known && self.video.is_none();
             return if is_missing { Err(self.tables.no_video(self.wanted)) } else { Ok(()) };

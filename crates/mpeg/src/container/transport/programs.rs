@@ -23,6 +23,13 @@ pub struct VideoProgram {
     pub clock_pid: u16,
 }
 
+impl VideoProgram {
+    /// True for the same programme with the same PID of its video.
+    pub(crate) fn has_video_of(&self, other: &VideoProgram) -> bool {
+        (self.number, self.video_pid) == (other.number, other.video_pid)
+    }
+}
+
 impl ProgramTable {
     /// Reads the next packet; true where the map of a programme changed.
     pub fn push(&mut self, packet: &PacketView) -> bool {
