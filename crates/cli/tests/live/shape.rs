@@ -193,7 +193,18 @@ pub(super) fn make_other_clip(folder: &Path) {
     assert!(ffmpeg(folder, made).status().unwrap().success());
 }
 
-/// Sends what is no stream until it is dropped: noise, and transport packets of no programme.
+/// Tables of a programme whose packets do not come.
+const TABLES: &[u8] = include_bytes!("../../../mpeg/tests/fixtures/another_programme.ts");
+
+/// The packets of such tables, each with the next continuity counter.
+fn forged_tables(counter: u8) -> Vec<u8> {
+    let is_table = |packet: &&[u8]| packet[1] & 0x40 != 0 && packet[4..5] == [0] && packet[5] <= 2;
+    let mut packets: Vec<u8> = TABLES.chunks_exact(188).filter(is_table).take(2).flatten().copied().collect();
+    packets.chunks_exact_mut(188).for_each(|packet| packet[3] = packet[3] & 0xf0 | counter & 15);
+    packets
+}
+
+/// Sends what is no stream until it is dropped: noise, transport packets of no programme, and tables alone.
 struct Strangers {
     is_over: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -209,8 +220,11 @@ impl Strangers {
             let mut packet = [0x5a; 188];
             packet[..4].copy_from_slice(&[0x47, 0x03, 0x21, 0x10]);
             let datagrams = [vec![0x33; 700], packet.repeat(2), vec![0x47; 187], vec![]];
-            while !ends.load(Ordering::Relaxed) {
-                for datagram in &datagrams {
+            for counter in (0..=u8::MAX).cycle() {
+                if ends.load(Ordering::Relaxed) {
+                    break;
+                }
+                for datagram in datagrams.iter().chain([&forged_tables(counter)]) {
                     // Nothing may listen yet.
                     let _ = socket.send_to(datagram, ("127.0.0.1", port));
                 }

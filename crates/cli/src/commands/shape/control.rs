@@ -1,7 +1,8 @@
 //! The control channel of `seaway shape`: rates, a line each, from a descriptor, a pipe or a file.
 
 use crate::failure::{Failure, note};
-use seaway_mpeg::pipeline::parse_change;
+use seaway_mpeg::pipeline::{Schedule, parse_change};
+use seaway_mpeg::shape::Target;
 use seaway_net::Clock;
 use seaway_units::{Bitrate, TimeDelta};
 use std::fs::File;
@@ -29,6 +30,9 @@ pub(super) type Change = (Option<TimeDelta>, Bitrate);
 /// Lines that a thread of its own reads, so that a silent writer holds up nothing.
 #[derive(Debug)]
 pub(super) struct Control {
+    name: String,
+    /// A change was dropped, which is reported once.
+    is_full: bool,
     /// Those of a file.
     early: Vec<Change>,
     changes: Receiver<Change>,
@@ -65,11 +69,24 @@ impl Control {
                 }
             });
         }
-        Ok(Control { early, changes })
+        Ok(Control { name: path.to_owned(), is_full: false, early, changes })
     }
 
-    /// The changes that have come; of a pipe a bounded number at a time. Never blocks.
-    pub(super) fn take(&mut self) -> Vec<Change> {
+    /// Hands what has come to `change`, which returns false where too many changes are to come already. Never blocks.
+    pub(super) fn apply(&mut self, mut change: impl FnMut(Option<TimeDelta>, Target) -> bool) {
+        for (at, rate) in self.take() {
+            if !change(at, Target::Rate(rate)) && !std::mem::replace(&mut self.is_full, true) {
+                note(&format!(
+                    "{}: changes beyond {} that are to come are ignored",
+                    self.name,
+                    Schedule::MOST_CHANGES
+                ));
+            }
+        }
+    }
+
+    /// The changes that have come; of a pipe a bounded number at a time.
+    fn take(&mut self) -> Vec<Change> {
         let mut taken = std::mem::take(&mut self.early);
         taken.extend(self.changes.try_iter().take(AT_ONCE));
         taken
@@ -236,6 +253,11 @@ mod tests {
         assert_eq!(read_changes("x", endless, None, |_| true).unwrap_err().kind(), ErrorKind::InvalidData);
         let (sender, changes) = sync_channel(WAITING);
         (0..WAITING).for_each(|_| sender.send((None, MBPS)).unwrap());
-        assert_eq!(Control { early: vec![(None, MBPS)], changes }.take().len(), 1 + AT_ONCE);
+        let mut control =
+            Control { name: "x".to_owned(), is_full: false, early: vec![(None, MBPS)], changes };
+        assert_eq!(control.take().len(), 1 + AT_ONCE);
+        assert!(!control.is_full);
+        control.apply(|_, _| false);
+        assert!(control.is_full);
     }
 }

@@ -16,7 +16,6 @@ pub(super) use report::Document;
 use report::Journal;
 use seaway_mpeg::container::{ContainerReport, Error, Format, SNIFF_LIMIT, sniff};
 use seaway_mpeg::pipeline::{self, CeilingReport, FirstPass, Pipeline};
-use seaway_mpeg::shape::Target;
 use seaway_units::TimeDelta;
 use std::process::ExitCode;
 
@@ -131,8 +130,8 @@ fn shape(
         match chunk {
             Chunk::Bytes(bytes) => {
                 for bytes in bytes.chunks(piece) {
-                    for (at, rate) in control.as_mut().map(Control::take).unwrap_or_default() {
-                        pipeline.change_target(at, Target::Rate(rate));
+                    if let Some(control) = &mut control {
+                        control.apply(|at, target| pipeline.change_target(at, target));
                     }
                     pipeline.push(bytes).map_err(refused)?;
                 }

@@ -17,7 +17,7 @@ use address::Address;
 use metrics::Metrics;
 use seaway_mpeg::container::Error;
 use seaway_mpeg::live::{Config, LiveShaper, Programs, Report};
-use seaway_mpeg::shape::{Ceiling, Target};
+use seaway_mpeg::shape::Ceiling;
 use seaway_net::Clock;
 use seaway_srt::Direction;
 use seaway_units::{TimeDelta, Timestamp};
@@ -108,6 +108,7 @@ pub(super) fn run(arguments: &Arguments, plan: &ShapeOptions) -> Result<ExitCode
         links,
         waits_since: None,
         is_waiting_reported: false,
+        is_without_video: false,
     };
     session.run(&arrivals)?;
     session.finish()
@@ -159,6 +160,8 @@ struct Session<'a> {
     /// Since when packets come and no programme is known, and whether that was reported.
     waits_since: Option<Timestamp>,
     is_waiting_reported: bool,
+    /// The stream carries other video now.
+    is_without_video: bool,
 }
 
 impl Session<'_> {
@@ -193,8 +196,8 @@ impl Session<'_> {
 
     /// Follows the control channel.
     fn change_rate(&mut self, now: Timestamp) {
-        for (at, rate) in self.control.as_mut().map(Control::take).unwrap_or_default() {
-            self.shaper.change_target(now, at, Target::Rate(rate));
+        if let Some(control) = &mut self.control {
+            control.apply(|at, target| self.shaper.change_target(now, at, target));
         }
     }
 
@@ -232,6 +235,7 @@ impl Session<'_> {
         }
         let (source, shaped) = (self.unpacker.report(), self.shaper.report());
         self.report_waiting(now, &source, &shaped);
+        self.report_other_video();
         let sent = self.sink.report();
         if let Some(metrics) = &mut self.metrics {
             metrics.set(now, &source, &shaped, &sent);
@@ -249,6 +253,17 @@ impl Session<'_> {
         } else if !self.is_waiting_reported && now.since(since) >= WITHOUT_PROGRAM {
             self.is_waiting_reported = true;
             note(&format!("{}: {}; waiting", self.name, without_program(source)));
+        }
+    }
+
+    /// Says that the stream turned to other video, and that it came back.
+    fn report_other_video(&mut self) {
+        let refusal = self.shaper.refusal();
+        let was_without = std::mem::replace(&mut self.is_without_video, refusal.is_some());
+        match refusal {
+            Some(error) if !was_without => note(&format!("{}: {error}; it passes unchanged", self.name)),
+            None if was_without => note(&format!("{}: video to shape comes again", self.name)),
+            _ => {}
         }
     }
 

@@ -47,7 +47,8 @@ impl Statistics {
         print(&line)
     }
 
-    /// Prints the last line, and the summary where pictures were shaped; true where the delay and the ceiling were held.
+    /// Prints the last line, and the summary where pictures were shaped; true where the delay and the ceiling were held, and no
+    /// other video passed.
     pub(super) fn end(
         &mut self,
         now: Timestamp,
@@ -111,13 +112,18 @@ impl Statistics {
             text +=
                 &format!("MISSED: one packet in a hundred left more than {long:.1} ms after its arrival\n");
         }
+        if shaped.without_video > 0 {
+            let times = shaped.without_video;
+            text +=
+                &format!("MISSED: {times} times the source turned to other video, which passed unchanged\n");
+        }
         for ceiling in ceilings.filter(|ceiling| !ceiling.is_kept()) {
             let (level, second) = (100.0 * ceiling.highest_level, 100.0 * ceiling.fullest_second);
             text +=
                 &format!("MISSED: a bucket filled to {level:.1} %, the fullest second at {second:.1} %\n");
         }
         std::io::stderr().write_all(text.as_bytes()).map_err(|error| Failure::output(&error))?;
-        Ok(delay_held && ceiling_held)
+        Ok(delay_held && ceiling_held && shaped.without_video == 0)
     }
 
     fn document(
@@ -158,6 +164,7 @@ impl Statistics {
             "given_up": shaped.given_up,
             "unshaped_programs": shaped.unshaped_programs,
             "program_changes": shaped.program_changes,
+            "without_video": shaped.without_video,
             "delay": {
                 "p50_ms": delay.map(|delay| delay.p50),
                 "p99_ms": delay.map(|delay| delay.p99),
