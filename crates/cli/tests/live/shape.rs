@@ -311,6 +311,39 @@ fn a_source_without_mpeg_video_is_refused() {
     assert!(notes.contains("MPEG-4 Visual"), "{notes}");
 }
 
+#[test]
+fn a_source_that_turns_to_other_video_is_named() {
+    if !has("ffmpeg", "-version") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    make_clip(folder.path(), &["1500k"], "2M");
+    make_other_clip(folder.path());
+    let (input, output) =
+        (format!("udp://127.0.0.1:{}", free_port()), format!("udp://127.0.0.1:{}", free_port()));
+    let mut shape = Live::start(seaway(
+        folder.path(),
+        &["shape", &input, &output, "--ratio", "0.8", "--delay", "500 ms", "--stats", "json"],
+    ));
+    shape.wait_for("its start", |line| line["type"] == "sample");
+    let source = |clip: &str, span: u32| {
+        format!("-re -i {clip} -t {span} -map 0 -c copy -f mpegts {input}?pkt_size=1316")
+    };
+    assert!(ffmpeg(folder.path(), &source("clip.ts", 3)).status().unwrap().success());
+    let mut other = ffmpeg(folder.path(), &source("other.ts", 20)).spawn().unwrap();
+    let note = shape.wait_for_note("passes unchanged");
+    let _ = other.kill();
+    let _ = other.wait();
+    assert!(note.contains("MPEG-4 Visual"), "{note}");
+    let mut again = ffmpeg(folder.path(), &source("clip.ts", 3)).spawn().unwrap();
+    shape.wait_for_note("video to shape comes again");
+    assert!(again.wait().unwrap().success());
+    shape.interrupt();
+    let (status, lines, notes) = shape.end();
+    let last: Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
+    assert_eq!((status.code(), last["without_video"].as_u64()), (Some(3), Some(1)), "{notes}");
+}
+
 /// The bits of the pictures in the output, in coding order.
 fn picture_bits(folder: &Path) -> Vec<f64> {
     let mut probe = Command::new("ffprobe");
