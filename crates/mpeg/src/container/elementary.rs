@@ -11,8 +11,10 @@ use crate::unit::Splitter;
 
 #[derive(Debug)]
 pub(super) struct ElementaryStream {
-    /// Input that is not yet written, from position `start` on.
+    /// Input that is not yet written, behind `written` bytes that are.
     pending: Vec<u8>,
+    written: usize,
+    /// Position of the first byte that is not yet written.
     start: u64,
     memory: usize,
     output: Vec<u8>,
@@ -20,15 +22,25 @@ pub(super) struct ElementaryStream {
 
 impl ElementaryStream {
     pub(super) fn new(config: &Config) -> ElementaryStream {
-        ElementaryStream { pending: Vec::new(), start: 0, memory: config.memory, output: Vec::new() }
+        let (pending, output) = (Vec::new(), Vec::new());
+        ElementaryStream { pending, written: 0, start: 0, memory: config.memory, output }
+    }
+
+    /// Drops the bytes that are written once they are half of the memory, so that each byte moves about once.
+    fn drop_written(&mut self) {
+        if self.written > self.pending.len() / 2 {
+            self.pending.drain(..self.written);
+            self.written = 0;
+        }
     }
 }
 
 impl Container for ElementaryStream {
     fn push(&mut self, bytes: &[u8], track: &mut VideoTrack) -> Result<(), Error> {
+        self.drop_written();
         self.pending.extend_from_slice(bytes);
         track.push(bytes);
-        if self.pending.len() > self.memory {
+        if self.pending.len() - self.written > self.memory {
             track.copy_pending();
             self.advance(track)?;
         }
@@ -44,8 +56,9 @@ impl Container for ElementaryStream {
         let ready = self.start..track.writable;
         if !ready.is_empty() {
             let len = (ready.end - ready.start) as usize;
-            track.write(&ready, &self.pending[..len], &mut self.output);
-            self.pending.drain(..len);
+            let end = self.written + len;
+            track.write(&ready, &self.pending[self.written..end], &mut self.output);
+            self.written = end;
             self.start = ready.end;
             track.release(self.start, |_| ());
         }
