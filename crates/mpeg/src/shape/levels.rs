@@ -86,12 +86,17 @@ pub(super) struct NewScale<'a> {
 }
 
 impl NewScale<'_> {
+    /// The level of a code, from the table or made in `high`. A copy would be stored at once and loaded in parts, for which the
+    /// processor waits.
     #[inline(always)]
-    pub(super) fn level(&self, code: Code) -> Level {
+    pub(super) fn level<'a>(&'a self, code: Code, high: &'a mut Level) -> &'a Level {
         let magnitude = code.level().unsigned_abs();
         match self.levels.get(usize::from(magnitude)) {
-            Some(&level) => level,
-            None => self.high_level(magnitude),
+            Some(level) => level,
+            None => {
+                *high = self.high_level(magnitude);
+                high
+            }
         }
     }
 
@@ -103,11 +108,12 @@ impl NewScale<'_> {
     /// Appends the codes of a block that are kept, with their new levels.
     pub(super) fn recode(&self, out: &mut Vec<Code>, codes: &[Code], choice: Choice) {
         let mut left = choice.kept;
+        let mut high = Level::default();
         while left != 0 {
             let i = left.trailing_zeros() as usize;
             left &= left - 1;
             let Some(&code) = codes.get(i) else { break };
-            let level = self.level(code).nearest - (choice.lowered >> i & 1) as i32;
+            let level = self.level(code, &mut high).nearest - (choice.lowered >> i & 1) as i32;
             out.push(Code::new(if code.level() < 0 { -level } else { level } as i16, code.position()));
         }
     }

@@ -4,7 +4,7 @@
 
 use super::candidates::{Candidate, Scratch, UNITS};
 use super::lengths::{Lengths, RunStart, SHORTEST, STEP, UNIT};
-use super::levels::{Choice, NewScale, SameLevels};
+use super::levels::{Choice, Level, NewScale, SameLevels};
 use super::path::{Edits, Path, ShortPath};
 use crate::picture::{Code, bits_of_first};
 use std::hint::select_unpredictable;
@@ -104,10 +104,11 @@ pub(super) fn choose_at_new_scale(
     let mut run = RunStart::start(model.intra);
     let factor = UNITS * model.factor;
     let (mut total, mut lost) = (0.0, 0.0);
+    let mut high = Level::default();
     for (&code, candidate) in codes.iter().zip(&mut scratch.codes) {
         let position = code.position();
         let weight = places[usize::from(position)] * factor;
-        let level = changed.level(code);
+        let level = changed.level(code, &mut high);
         let (gain, loss) = (weight * level.gain, weight * level.loss);
         let place = run.pass(position, level.nearest.min(Code::MAGNITUDES as i32 - 1) as u8);
         *candidate = Candidate::new(gain, loss, place);
@@ -313,7 +314,7 @@ fn bits_below(count: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shape::levels::{Level, Levels};
+    use crate::shape::levels::Levels;
     use proptest::prelude::*;
 
     /// Bits and error of a choice in a non-intra block.
@@ -366,7 +367,9 @@ mod tests {
         let model = CostModel { factor: 1.0, lengths: Lengths::of(false), intra: false };
         let (mut scratch, mut change) = (Scratch::default(), RdChange::default());
         let choice = choose_at_new_scale(&mut scratch, &codes, &places, &model, changed, &mut change);
-        let nearest = |code: &Code| Code::new(changed.level(*code).nearest as i16, code.position());
+        let nearest = |code: &Code| {
+            Code::new(changed.level(*code, &mut Level::default()).nearest as i16, code.position())
+        };
         let nearest: Vec<Code> = codes.iter().map(nearest).collect();
         let of = |choice| cost(&nearest, &scratch.codes, choice);
         let subsets = 0..1u64 << codes.len();
