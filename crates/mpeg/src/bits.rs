@@ -20,6 +20,19 @@ impl<'a> BitReader<'a> {
         Self { data, position, word: word_at(data, position) }
     }
 
+    /// A reader at the same bit that needs a refill first. A copy with the bits would load at once what was just stored in parts,
+    /// for which the processor waits.
+    #[inline(always)]
+    pub(crate) fn unfilled(&self) -> Self {
+        Self { data: self.data, position: self.position, word: 0 }
+    }
+
+    /// Moves to the bit of another reader of the same bytes. It needs a refill then.
+    #[inline(always)]
+    pub(crate) fn move_to(&mut self, other: &Self) {
+        self.position = other.position;
+    }
+
     /// Makes at least 56 bits available to [`BitReader::peek`] and [`BitReader::skip`].
     #[inline]
     pub fn refill(&mut self) {

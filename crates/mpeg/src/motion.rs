@@ -37,16 +37,30 @@ impl Predictors {
         motion: MotionType,
         s: usize,
     ) -> Result<Motion, Damage> {
-        if motion == MotionType::Frame && !context.header.full_pel[s] {
-            reader.refill();
-            let [across, down] = context.coding.f_code[s];
-            let before = self.vectors[s][0];
-            let x = read_component(reader, across, before.x)?;
-            let y = read_component(reader, down, before.y)?;
-            self.vectors[s] = [Vector { x, y }; 2];
-            return Ok(Motion { vectors: self.vectors[s], bottom: [false; 2], dmvector: [0; 2] });
+        if is_plain(context, motion, s) {
+            let vector = self.read_plain(reader, context, s)?;
+            return Ok(Motion { vectors: [vector; 2], bottom: [false; 2], dmvector: [0; 2] });
         }
         self.read_any(reader, context, motion, s)
+    }
+
+    /// The same for a vector that [`is_plain`].
+    // It is returned by itself: two vectors that are stored in parts and loaded as a whole make the processor wait.
+    #[inline(always)]
+    pub(crate) fn read_plain(
+        &mut self,
+        reader: &mut BitReader<'_>,
+        context: &PictureContext,
+        s: usize,
+    ) -> Result<Vector, Damage> {
+        reader.refill();
+        let [across, down] = context.coding.f_code[s];
+        let before = self.vectors[s][0];
+        let x = read_component(reader, across, before.x)?;
+        let y = read_component(reader, down, before.y)?;
+        let vector = Vector { x, y };
+        self.vectors[s] = [vector; 2];
+        Ok(vector)
     }
 
     /// The same for vectors of any kind.
@@ -151,6 +165,12 @@ impl Predictors {
 pub(crate) fn directions(motion: &predict::Motion) -> impl Iterator<Item = usize> + use<> {
     let flags = motion.flags;
     [FORWARD, BACKWARD].into_iter().enumerate().filter(move |(_, flag)| flags & flag != 0).map(|(s, _)| s)
+}
+
+/// True for a vector of a whole frame in half samples.
+#[inline]
+pub(crate) fn is_plain(context: &PictureContext, motion: MotionType, s: usize) -> bool {
+    motion == MotionType::Frame && !context.header.full_pel[s]
 }
 
 /// In frame pictures field and dual-prime vectors are in field lines, predictors in frame lines.

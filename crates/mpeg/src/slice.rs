@@ -3,7 +3,7 @@
 use crate::bits::BitReader;
 use crate::dc::{DcPredictors, component_of};
 use crate::header::{PictureContext, PictureKind};
-use crate::motion::Predictors;
+use crate::motion::{Predictors, is_plain};
 use crate::picture::{Block, Code, Codes, Damage, Macroblock, MotionType, Picture, Slice};
 use crate::steps::{STEPS, Step};
 use crate::tables::macroblock as mb;
@@ -209,6 +209,11 @@ impl<'a> SliceReader<'a> {
         let conceals = macroblock.is_intra() && self.context.coding.concealment_motion_vectors;
         for (s, flag) in [mb::FORWARD, mb::BACKWARD].into_iter().enumerate() {
             if macroblock.has(flag) || (conceals && s == 0) {
+                if is_plain(self.context, macroblock.motion, s) {
+                    let vector = self.predictors.read_plain(&mut self.reader, self.context, s)?;
+                    macroblock.vectors[s] = [vector; 2];
+                    continue;
+                }
                 let found = self.predictors.read(&mut self.reader, self.context, macroblock.motion, s)?;
                 macroblock.vectors[s] = found.vectors;
                 macroblock.field_select |=
@@ -257,7 +262,7 @@ impl<'a> SliceReader<'a> {
         let intra = true;
         let table = coefficients(self.context, intra);
         // A local copy of the reader stays in registers.
-        let mut reader = self.reader.clone();
+        let mut reader = self.reader.unfilled();
         let (memory, mut filled) = codes.filled();
         let (dc_only, mpeg2) = (self.context.kind() == PictureKind::D, self.context.mpeg2);
         let mut left = pattern << (16 - self.context.chroma.blocks());
@@ -276,7 +281,7 @@ impl<'a> SliceReader<'a> {
             blocks.push(Block { start, first, count: count as u8, index, intra, dc });
         }
         codes.set_filled(filled);
-        self.reader = reader;
+        self.reader.move_to(&reader);
         if !intra {
             self.reset_dc();
         }
@@ -306,12 +311,9 @@ impl<'a> SliceReader<'a> {
         let (memory, filled) = codes.filled();
         let room =
             memory.get_mut(filled..).and_then(<[Code]>::first_chunk_mut).ok_or(Damage::Coefficients)?;
-        // A local copy of the reader stays in registers.
-        let mut reader = self.reader.clone();
-        let mut bits = reader.position() as u32;
+        let mut bits = self.reader.position() as u32;
         let mut ends = [0; 16];
-        read_non_intra(&mut reader, room, count, self.context.mpeg2, &mut ends)?;
-        self.reader = reader;
+        read_non_intra(&mut self.reader, room, count, self.context.mpeg2, &mut ends)?;
         let mut from = 0;
         blocks.extend(ends[..count as usize].iter().map(|&end| {
             let index = left.leading_zeros() as u8;
@@ -411,7 +413,8 @@ fn read_non_intra(
     let (mut codes, mut block, mut begins, mut all) = (0, 0, Step::END, 0);
     let count = count * Step::END;
     let mut cursor = Cursor(0);
-    let mut local = reader.clone();
+    // A local copy of the reader stays in registers.
+    let mut local = reader.unfilled();
     loop {
         local.refill();
         if all & Cursor::BEYOND != 0 {
@@ -446,7 +449,7 @@ fn read_non_intra(
             // Behind the end of a block, the start of the next one.
             cursor = if begins == 0 { Cursor::behind(code) } else { Cursor(0) };
             if block == count {
-                *reader = local;
+                reader.move_to(&local);
                 return if all & Cursor::BEYOND == 0 { Ok(()) } else { Err(Damage::Coefficients) };
             }
         }
