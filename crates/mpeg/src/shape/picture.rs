@@ -360,8 +360,8 @@ impl PictureShaper {
         self.writer.clear();
         let [codes, blocks] = [self.parsed.codes.len() as u64, self.parsed.blocks.len() as u64];
         let lost = self.recoded.lost;
-        self.report.codes = [codes, codes - lost[0]];
-        self.report.blocks = [blocks, blocks - lost[1]];
+        self.report.codes = [codes, codes - lost.codes()];
+        self.report.blocks = [blocks, blocks - lost.blocks()];
         let declare = Declare { variable: self.declare_variable, mpeg2: context.mpeg2 };
         let (parsed, recoded, data) = (&self.parsed, &self.recoded, &self.unit.data);
         write_unit(&mut self.writer, &self.unit, &parsed.slices, declare, |writer, i| {

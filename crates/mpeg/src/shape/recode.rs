@@ -3,7 +3,7 @@
 use super::candidates::Scratch;
 use super::lengths::Lengths;
 use super::levels::{Choice, Level, Levels, NewScale, SAME_LEVELS, SameLevels};
-use super::trellis::{self, CostModel, RdChange, Weights, weight_for_all};
+use super::trellis::{self, CostModel, Lost, RdChange, Weights, weight_for_all};
 use crate::header::PictureContext;
 use crate::picture::{Code, Macroblock, Picture};
 use crate::write::rewrite::{Codes, Content};
@@ -27,8 +27,7 @@ pub(crate) struct Recoded {
     outcomes: Vec<Requantised>,
     pub(crate) saved_bits: f64,
     pub(crate) distortion: f64,
-    /// Dropped codes, and blocks that lost all of them.
-    pub(crate) lost: [u64; 2],
+    pub(super) lost: Lost,
 }
 
 impl Content for Recoded {
@@ -69,7 +68,7 @@ impl Recoded {
         self.outcomes.clear();
         self.saved_bits = 0.0;
         self.distortion = 0.0;
-        self.lost = [0; 2];
+        self.lost = Lost::default();
     }
 
     /// Requantises the next macroblock, in the order of the picture. `importance` is the weight of its errors over lambda.
@@ -89,48 +88,54 @@ impl Recoded {
             self.choices[blocks].fill(Choice::ALL);
             return self.outcomes.push(outcome);
         }
-        let mut change = RdChange::default();
         outcome.coded = if new_scale {
-            self.choose_at_new_scale(recoder, picture, macroblock, quantiser, importance, &mut change)
+            self.choose_at_new_scale(recoder, picture, macroblock, quantiser, importance)
         } else {
-            let (coded, unchanged) = self.choose(recoder, picture, macroblock, importance, &mut change);
+            let (coded, unchanged) = self.choose(recoder, picture, macroblock, importance);
             outcome.unchanged = unchanged;
             coded
         };
+        self.outcomes.push(outcome);
+    }
+
+    /// Adds the change of a macroblock. It is added where it is summed up, so that it stays in registers: sums that are stored one by
+    /// one and loaded together make the processor wait.
+    #[inline(always)]
+    fn add(&mut self, change: &RdChange, importance: f32) {
         self.saved_bits += f64::from(change.saved_bits);
         self.distortion += f64::from(change.error / importance);
-        self.lost = [self.lost[0] + change.lost[0], self.lost[1] + change.lost[1]];
-        self.outcomes.push(outcome);
+        self.lost.add(change.lost);
     }
 
     /// Chooses the levels of a macroblock whose scale is unchanged; returns the blocks that keep codes, by bit, and whether
     /// all keep all.
-    #[inline(always)]
+    #[inline(never)]
     fn choose(
         &mut self,
         recoder: &mut Recoder,
         picture: &Picture,
         macroblock: &Macroblock,
         importance: f32,
-        change: &mut RdChange,
     ) -> (u16, bool) {
+        let mut change = RdChange::default();
         let (places, model, same, scratch) = recoder.unchanged_scale(macroblock, importance);
         let range = macroblock.block_range();
         let blocks = picture.blocks[range.clone()].iter().zip(&mut self.choices[range]);
         let (mut coded, mut bit, mut unchanged) = (0, 1u16, true);
         for (block, choice) in blocks {
             let places = places[usize::from(block.is_chroma())];
-            let chosen = trellis::choose(scratch, picture.codes_of(block), places, &model, same, change);
+            let chosen = trellis::choose(scratch, picture.codes_of(block), places, &model, same, &mut change);
             *choice = chosen;
             unchanged &= (!chosen.kept | chosen.lowered) == 0;
             coded |= if chosen.kept == 0 { 0 } else { bit };
             bit <<= 1;
         }
+        self.add(&change, importance);
         (coded, unchanged)
     }
 
     /// The same for a macroblock whose scale changes; its new codes are appended.
-    #[inline(always)]
+    #[inline(never)]
     fn choose_at_new_scale(
         &mut self,
         recoder: &mut Recoder,
@@ -138,20 +143,21 @@ impl Recoded {
         macroblock: &Macroblock,
         quantiser: u8,
         importance: f32,
-        change: &mut RdChange,
     ) -> u16 {
+        let mut change = RdChange::default();
         let (places, model, changed, scratch) = recoder.new_scale(macroblock, quantiser, importance);
         let (mut coded, mut bit) = (0, 1u16);
         for index in macroblock.block_range() {
             let block = &picture.blocks[index];
             let (codes, places) = (picture.codes_of(block), places[usize::from(block.is_chroma())]);
-            let choice = trellis::choose_at_new_scale(scratch, codes, places, &model, changed, change);
+            let choice = trellis::choose_at_new_scale(scratch, codes, places, &model, changed, &mut change);
             self.choices[index] = choice;
             self.firsts[index] = self.codes.len() as u32;
             changed.recode(&mut self.codes, codes, choice);
             coded |= if choice.kept == 0 { 0 } else { bit };
             bit <<= 1;
         }
+        self.add(&change, importance);
         coded
     }
 }

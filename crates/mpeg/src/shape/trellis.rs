@@ -47,8 +47,31 @@ pub(super) struct RdChange {
     pub(super) saved_bits: f32,
     /// Squared error over lambda, in bits.
     pub(super) error: f32,
-    /// Dropped codes, and blocks that lost all of them.
-    pub(super) lost: [u64; 2],
+    pub(super) lost: Lost,
+}
+
+/// Dropped codes in the lower half, and blocks that lost all of them in the upper one, so that both are added at once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Lost(u64);
+
+impl Lost {
+    #[inline(always)]
+    fn new(codes: u32, blocks: u32) -> Self {
+        Self(u64::from(blocks) << 32 | u64::from(codes))
+    }
+
+    #[inline(always)]
+    pub(super) fn add(&mut self, other: Self) {
+        self.0 = self.0.wrapping_add(other.0);
+    }
+
+    pub(super) fn codes(self) -> u64 {
+        self.0 & u64::from(u32::MAX)
+    }
+
+    pub(super) fn blocks(self) -> u64 {
+        self.0 >> 32
+    }
 }
 
 /// Chooses the levels of a block whose scale is unchanged.
@@ -138,12 +161,11 @@ pub(super) fn choose_prepared(
     )
 }
 
-#[inline(never)]
+#[inline(always)]
 fn drop_block(codes: &[Code], bits: u32, error: f32, change: &mut RdChange) -> Choice {
     change.saved_bits += bits as f32;
     change.error += error / UNITS;
-    change.lost[0] += codes.len() as u64;
-    change.lost[1] += 1;
+    change.lost.add(Lost::new(codes.len() as u32, 1));
     Choice::NOTHING
 }
 
@@ -215,7 +237,7 @@ fn choose_open(
     }
     change.saved_bits += bits as f32 - length as f32 / UNITS;
     change.error += (error as f32 + lost) / UNITS;
-    change.lost[0] += u64::from(dropped.count_ones());
+    change.lost.add(Lost::new(dropped.count_ones(), 0));
     Choice { kept, lowered }
 }
 
