@@ -117,7 +117,11 @@ impl Remuxer {
         if let Some((_, container)) = &mut self.container {
             let output = container.output();
             let taken = output.len() as u64;
-            into.append(output);
+            if into.is_empty() {
+                std::mem::swap(into, output);
+            } else {
+                into.append(output);
+            }
             container.count_taken(taken);
             self.bytes_out += taken;
         }

@@ -295,8 +295,7 @@ impl PictureShaper {
         recoded.clear(parsed.blocks.len());
         for (macroblock, importance) in parsed.macroblocks.iter().zip(&self.importance).step_by(sampling) {
             let lambda = lambda * dither(macroblock.address + u32::from(context.header.temporal_reference));
-            let row = macroblock.address / context.columns as u32;
-            let quantiser = scale_map.of(macroblock.quantiser, row);
+            let quantiser = scale_map.of(macroblock.quantiser, macroblock.address);
             recoded.push(&mut recoder, parsed, macroblock, quantiser, importance / lambda);
         }
         self.report.lambda = f64::from(lambda);
@@ -330,8 +329,7 @@ impl PictureShaper {
             for (macroblock, &importance) in
                 self.parsed.macroblocks.iter().zip(&self.importance).step_by(sampling)
             {
-                let row = macroblock.address / context.columns as u32;
-                let quantiser = scale_map.of(macroblock.quantiser, row);
+                let quantiser = scale_map.of(macroblock.quantiser, macroblock.address);
                 let (bits, distortion) = (trial.saved_bits, trial.distortion);
                 trial.push(&mut recoder, &self.parsed, macroblock, quantiser, importance / lambda);
                 cost += f64::from(importance) * (trial.distortion - distortion)

@@ -10,6 +10,8 @@ pub(super) struct ScaleMap {
     codes: [(u8, f64); 32],
     /// Every code stays.
     unchanged: bool,
+    /// Macroblocks in a row.
+    columns: u32,
 }
 
 impl ScaleMap {
@@ -29,15 +31,17 @@ impl ScaleMap {
         let same = |code: usize| (code as u8, 1.0);
         let unchanged = factor <= 1.0;
         let codes = std::array::from_fn(|code| if unchanged { same(code) } else { coarser(code) });
-        Self { codes, unchanged }
+        Self { codes, unchanged, columns: context.columns as u32 }
     }
 
-    /// The code in place of `code`. Between two scales, rows of macroblocks alternate so that the mean is right.
+    /// The code in place of `code` of the macroblock with an address. Between two scales, rows of macroblocks alternate so that the
+    /// mean is right.
     #[inline]
-    pub(super) fn of(&self, code: u8, row: u32) -> u8 {
+    pub(super) fn of(&self, code: u8, address: u32) -> u8 {
         if self.unchanged {
             return code & 31;
         }
+        let row = address / self.columns;
         let (above, share) = self.codes[usize::from(code & 31)];
         // Multiples of the golden ratio are evenly spread for any number of rows.
         let place = f64::from(row.wrapping_mul(0x9e37_79b9)) / 4_294_967_296.0;
