@@ -103,18 +103,27 @@ pub(crate) fn weigh(pictures: &mut [PictureShaper], future: f32) {
         let start = if Some(index) == newest { future } else { 0.0 };
         let own = grids[index].take().unwrap_or_else(|| Grid::new(columns, rows, start));
         fill(&mut pictures[index], &context, &own);
-        for (s, &reference) in references[index].iter().enumerate() {
-            let Some(reference) = reference else { continue };
-            // A new sequence header may have changed the size; nothing is predicted across it.
-            if pictures[reference].context.as_ref().map(frame_grid) != Some((columns, rows)) {
-                continue;
+        // A new sequence header may have changed the size; nothing is predicted across it.
+        let is_alike = |&reference: &usize| {
+            pictures[reference].context.as_ref().map(frame_grid) == Some((columns, rows))
+        };
+        let references = references[index].map(|reference| reference.filter(is_alike));
+        let mut gathered = references.map(|reference| {
+            let start = if reference == newest { future } else { 0.0 };
+            reference
+                .map(|reference| grids[reference].take().unwrap_or_else(|| Grid::new(columns, rows, start)))
+        });
+        propagate(&pictures[index], &context, &own, &mut gathered);
+        for (reference, grid) in references.into_iter().zip(gathered) {
+            if let Some(reference) = reference {
+                grids[reference] = grid;
             }
-            let start = if Some(reference) == newest { future } else { 0.0 };
-            let grid = grids[reference].get_or_insert_with(|| Grid::new(columns, rows, start));
-            propagate(&pictures[index], &context, s, &own, grid);
         }
     }
 }
+
+/// What the references gather, forward and backward, where they are in the window.
+type Gathered = [Option<Grid>; 2];
 
 fn is_reference(picture: &PictureShaper) -> bool {
     picture.context.as_ref().is_some_and(|context| matches!(context.kind(), PictureKind::I | PictureKind::P))
@@ -164,17 +173,17 @@ fn weight(context: &PictureContext, address: u32, grid: &Grid) -> f32 {
     1.0 + sum / count as f32
 }
 
-fn propagate(picture: &PictureShaper, context: &PictureContext, s: usize, own: &Grid, grid: &mut Grid) {
+fn propagate(picture: &PictureShaper, context: &PictureContext, own: &Grid, gathered: &mut Gathered) {
     for slice in &picture.parsed.slices {
         let mut before: Option<&Macroblock> = None;
         for index in slice.macroblocks.clone() {
             let macroblock = &picture.parsed.macroblocks[index];
             if let Some(before) = before {
                 for address in before.address + 1..macroblock.address {
-                    propagate_skipped(context, before, address, s, own, grid);
+                    propagate_skipped(context, before, address, own, gathered);
                 }
             }
-            propagate_coded(context, macroblock, picture.importance[index], s, grid);
+            propagate_coded(context, macroblock, picture.importance[index], gathered);
             before = Some(macroblock);
         }
     }
@@ -184,16 +193,14 @@ fn propagate_skipped(
     context: &PictureContext,
     before: &Macroblock,
     address: u32,
-    s: usize,
     own: &Grid,
-    grid: &mut Grid,
+    gathered: &mut Gathered,
 ) {
-    let in_b = context.kind() == PictureKind::B;
-    if in_b && before.has([FORWARD, BACKWARD][s]) {
+    if context.kind() == PictureKind::B {
         let mut as_before = before.clone();
         as_before.address = address;
-        propagate_coded(context, &as_before, 1.0, s, grid);
-    } else if !in_b {
+        propagate_coded(context, &as_before, 1.0, gathered);
+    } else if let [Some(grid), _] = gathered {
         let (column, row, count) = cells(context, address);
         let still = weight(context, address, own) * WHOLE_SAMPLE;
         for i in 0..count {
@@ -206,27 +213,31 @@ fn propagate_coded(
     context: &PictureContext,
     macroblock: &Macroblock,
     importance: f32,
-    s: usize,
-    grid: &mut Grid,
+    gathered: &mut Gathered,
 ) {
-    let flag = [FORWARD, BACKWARD][s];
-    let still = context.kind() == PictureKind::P && macroblock.flags & FORWARD == 0;
-    if macroblock.is_intra() || !(macroblock.has(flag) || still) {
+    if macroblock.is_intra() {
         return;
     }
+    let still = context.kind() == PictureKind::P && macroblock.flags & FORWARD == 0;
     let (column, row, count) = cells(context, macroblock.address);
-    let vectors = if still { [Vector::default(); 2] } else { macroblock.vectors[s] };
     let in_lines = context.is_field() || macroblock.motion != MotionType::Frame;
     let both = macroblock.has(FORWARD | BACKWARD) || macroblock.motion == MotionType::DualPrime;
     let averaged = if both { AVERAGED } else { 1.0 };
-    // A single vector stands in both places.
-    let (share, vectors) = if vectors[0] == vectors[1] { (1.0, &vectors[..1]) } else { (0.5, &vectors[..]) };
-    for vector in vectors {
-        let remaining = REMAINING[usize::from(vector.y as u8 & 1) << 1 | usize::from(vector.x as u8 & 1)];
-        let amount = share * importance * averaged * remaining / count as f32;
-        let down = i32::from(vector.y) * if in_lines { 2 } else { 1 };
-        for i in 0..count {
-            grid.add(32 * column as i32 + i32::from(vector.x), 32 * (row + i) as i32 + down, amount);
+    for (s, grid) in gathered.iter_mut().enumerate() {
+        let Some(grid) = grid.as_mut().filter(|_| still || macroblock.has([FORWARD, BACKWARD][s])) else {
+            continue;
+        };
+        let vectors = if still { [Vector::default(); 2] } else { macroblock.vectors[s] };
+        // A single vector stands in both places.
+        let (share, vectors) =
+            if vectors[0] == vectors[1] { (1.0, &vectors[..1]) } else { (0.5, &vectors[..]) };
+        for vector in vectors {
+            let remaining = REMAINING[usize::from(vector.y as u8 & 1) << 1 | usize::from(vector.x as u8 & 1)];
+            let amount = share * importance * averaged * remaining / count as f32;
+            let down = i32::from(vector.y) * if in_lines { 2 } else { 1 };
+            for i in 0..count {
+                grid.add(32 * column as i32 + i32::from(vector.x), 32 * (row + i) as i32 + down, amount);
+            }
         }
     }
 }
