@@ -72,7 +72,7 @@ impl Grid {
     }
 
     /// Adds `amount` to the macroblocks that the one at (`x`, `y`), in half samples, overlaps.
-    #[inline]
+    #[inline(always)]
     fn add(&mut self, x: i32, y: i32, amount: f32) {
         let (x, y) = (x.clamp(0, 32 * (self.columns as i32 - 1)), y.clamp(0, 32 * (self.rows as i32 - 1)));
         // They are not negative, and so the remainder is a mask.
@@ -209,6 +209,7 @@ fn propagate_skipped(
     }
 }
 
+#[inline(always)]
 fn propagate_coded(
     context: &PictureContext,
     macroblock: &Macroblock,
