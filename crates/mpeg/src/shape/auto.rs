@@ -22,6 +22,12 @@ const OF_SAVING: f64 = 0.4;
 const RATE_TOLERANCE: f64 = 0.005;
 /// How close it comes where the rest of the stream is too short to carry over to.
 const LAST_TOLERANCE: f64 = 0.0002;
+/// How close the first trials of a window at the end come, ...
+const END_TOLERANCE: f64 = 0.015;
+/// ... as a share of what [`OF_SAVING`] allows at most.
+const END_OF_SAVING: f64 = 0.08;
+/// One picture in so many, the last ones, then makes up for the rest.
+const END_PART: usize = 4;
 /// A window that exceeds its budget by this share has reached its floor.
 const FLOOR_EXCESS: f64 = 0.1;
 /// Trials of lambda, at most, ...
@@ -112,7 +118,13 @@ impl Auto {
         } else {
             self.inputs = Inputs::default();
             self.open.fit_sample(config, pictures, budget);
-            (self.open.fit(config, pictures, budget, tolerance), false)
+            let bits = if window::is_near_the_end(pictures) {
+                let of_whole = END_TOLERANCE.min(END_OF_SAVING * saving).max(tolerance);
+                self.open.fit_end(config, pictures, budget, [of_whole, tolerance])
+            } else {
+                self.open.fit(config, pictures, budget, tolerance)
+            };
+            (bits, false)
         };
         let excess = if is_least { tolerance } else { FLOOR_EXCESS };
         let at_floor = bits > budget * (1.0 + excess);
@@ -196,6 +208,31 @@ impl LambdaSearch {
         self.search(pictures, budget, tolerance, ROUNDS, &mut |pictures: &mut [PictureShaper], lambda| {
             write(config, pictures, lambda)
         })
+    }
+
+    /// The same with a tolerance of the first trials, on all pictures, and one in the end: the last pictures make up for the rest, so that
+    /// not all are written so often.
+    fn fit_end(
+        &mut self,
+        config: &Config,
+        pictures: &mut [PictureShaper],
+        budget: f64,
+        [of_whole, tolerance]: [f64; 2],
+    ) -> f64 {
+        let misses = |bits: f64, tolerance: f64| (bits / budget - 1.0).abs() >= tolerance;
+        let mut bits = self.fit(config, pictures, budget, of_whole);
+        if misses(bits, of_whole) || !misses(bits, tolerance) {
+            return bits;
+        }
+        let (others, last) = pictures.split_at_mut(pictures.len() - pictures.len() / END_PART);
+        if !last.is_empty() {
+            let others: f64 = others.iter().map(PictureShaper::written_bits).sum();
+            let left = (budget - others).max(1.0);
+            let mut search = self.clone();
+            search.step((bits - others) / left - 1.0);
+            bits = others + search.fit(config, last, left, tolerance * budget / left);
+        }
+        if misses(bits, tolerance) { self.fit(config, pictures, budget, tolerance) } else { bits }
     }
 
     /// Writes pictures that were too large for the bucket in `budget` bits.
@@ -283,11 +320,18 @@ impl LambdaSearch {
             }
             before = Some((logarithm, excess));
             *(if excess > 0.0 { &mut low } else { &mut high }) = self.lambda;
-            let next = libm::exp(logarithm + (excess / self.fall).clamp(-LONGEST_STEP, LONGEST_STEP));
-            let next = next.clamp(LEAST_LAMBDA / 10.0, HIGHEST_LAMBDA);
+            self.step(excess);
+            let next = self.lambda;
             self.lambda = if next > low && next <= high { next } else { between(low, high) };
         }
         (1.0 + excess) * aim
+    }
+
+    /// Moves lambda to where pictures that exceed their aim by a share should have it.
+    fn step(&mut self, excess: f64) {
+        let step = (excess / self.fall).clamp(-LONGEST_STEP, LONGEST_STEP);
+        let next = libm::exp(libm::log(self.lambda) + step);
+        self.lambda = next.clamp(LEAST_LAMBDA / 10.0, HIGHEST_LAMBDA);
     }
 }
 
@@ -305,4 +349,63 @@ const LONGEST_STEP: f64 = 2.0;
 
 fn between(low: f64, high: f64) -> f64 {
     (low.max(LEAST_LAMBDA / 10.0) * high).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::header::SequenceState;
+    use crate::shape::Method;
+    use crate::unit::{AccessUnit, Splitter};
+
+    /// The pictures of a stream, ready for the choice of lambda, and their bits.
+    fn pictures(stream: &[u8]) -> (Vec<PictureShaper>, f64) {
+        let (mut splitter, mut state) = (Splitter::default(), SequenceState::default());
+        splitter.push(stream);
+        splitter.finish();
+        let units = std::iter::from_fn(|| splitter.pull());
+        let picture = |unit: AccessUnit| {
+            let mut picture = PictureShaper::default();
+            picture.context = unit.read_headers(&mut state);
+            picture.unit = unit;
+            picture.parse();
+            picture.reopen();
+            picture
+        };
+        let pictures: Vec<_> = units.map(picture).collect();
+        let bits = pictures.iter().map(|picture| picture.bits_in() as f64).sum();
+        (pictures, bits)
+    }
+
+    /// Fits the end of a stream to a share of its bits; returns the share that it misses, and whether the pictures ahead of the last
+    /// ones are as the first trials left them.
+    fn miss_at_the_end(share: f64, tolerances: [f64; 2]) -> (f64, bool) {
+        let config = Config::new(Method::Auto, Target::Ratio(share));
+        let (mut pictures, whole) = pictures(include_bytes!("../../tests/fixtures/elementary.m2v"));
+        let budget = share * whole;
+        LambdaSearch::new().fit(&config, &mut pictures, budget, tolerances[0]);
+        let bytes = |pictures: &[PictureShaper]| -> Vec<Vec<u8>> {
+            let ahead = &pictures[..pictures.len() - pictures.len() / END_PART];
+            ahead.iter().map(|picture| picture.writer.bytes().to_vec()).collect()
+        };
+        let first = bytes(&pictures);
+        let bits = LambdaSearch::new().fit_end(&config, &mut pictures, budget, tolerances);
+        let written: f64 = pictures.iter().map(PictureShaper::written_bits).sum();
+        assert_eq!(bits, written);
+        ((written / budget - 1.0).abs(), bytes(&pictures) == first)
+    }
+
+    #[test]
+    fn the_last_pictures_alone_make_the_end_exact() {
+        for share in [0.9, 0.8, 0.7] {
+            let (miss, is_first) = miss_at_the_end(share, [0.02, 0.001]);
+            assert!(miss < 0.001 && is_first, "{share}: {miss}, {is_first}");
+        }
+    }
+
+    #[test]
+    fn an_end_that_no_lambda_reaches_is_left_as_it_is() {
+        let (miss, is_first) = miss_at_the_end(0.05, [0.02, 0.001]);
+        assert!(miss > 0.02 && is_first);
+    }
 }
