@@ -2,6 +2,7 @@
 //! stream.
 
 use crate::tables::macroblock as mb;
+use crate::vlc::Coefficients;
 use std::ops::{Deref, Range};
 
 /// One run-level code of a block, in one word, so that the reader fills it by one addition. From bit 0 up: 7 bits of
@@ -302,6 +303,12 @@ impl Picture {
     #[inline]
     pub fn codes_of(&self, block: &Block) -> &[Code] {
         &self.codes[block.codes()]
+    }
+
+    /// Bits of the codes of all intra blocks with this table.
+    pub(crate) fn intra_bits(&self, table: &Coefficients) -> u64 {
+        let intra = self.blocks.iter().filter(|block| block.intra);
+        intra.map(|block| u64::from(table.block_bits(self.codes_of(block), true))).sum()
     }
 
     /// The codes of a macroblock's luminance blocks, and those of its chrominance blocks.

@@ -346,6 +346,21 @@ impl Coefficients {
         }
     }
 
+    /// Bits of the codes of a block, with its end; an escape of MPEG-1 counts as one of MPEG-2.
+    pub(crate) fn block_bits(&self, codes: &[Code], intra: bool) -> u32 {
+        let (mut next, mut bits) = (u32::from(intra), self.end_of_block_bits());
+        for code in codes {
+            let (position, magnitude) = (u32::from(code.position()), u32::from(code.level().unsigned_abs()));
+            bits += match self.length(position - next, magnitude) {
+                _ if position == 0 && magnitude == 1 => 2,
+                0 => 24,
+                bits => bits,
+            };
+            next = position + 1;
+        }
+        bits
+    }
+
     /// Writes a code; false, and nothing is written, where it needs an escape.
     #[inline]
     pub(crate) fn write(&self, writer: &mut BitWriter, run: u32, level: i32) -> bool {
@@ -362,7 +377,18 @@ impl Coefficients {
 
 /// The table of a block's run-level codes.
 pub(crate) fn coefficients(context: &PictureContext, intra: bool) -> &'static Coefficients {
-    if intra && context.coding.intra_vlc_format { &TABLE_ONE } else { &TABLE_ZERO }
+    intra_coefficients(intra && context.coding.intra_vlc_format)
+}
+
+/// The table of an intra block for this `intra_vlc_format`.
+pub(crate) fn intra_coefficients(intra_vlc_format: bool) -> &'static Coefficients {
+    if intra_vlc_format { &TABLE_ONE } else { &TABLE_ZERO }
+}
+
+/// The `intra_vlc_format` whose table takes fewer bits, the `present` one where both take as many; and how many fewer.
+pub(crate) fn cheaper_intra_table(present: bool, bits: impl Fn(&Coefficients) -> u64) -> (bool, u64) {
+    let [now, other] = [present, !present].map(|format| bits(intra_coefficients(format)));
+    if other < now { (!present, now - other) } else { (present, 0) }
 }
 
 /// Bits and length of a code given as text.
@@ -380,6 +406,27 @@ const fn parse_code(code: &str) -> (u16, u8) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Escapes, the short first code of a block that is not intra, and the end.
+    #[test]
+    fn bits_of_a_block_are_those_of_its_codes() {
+        let codes = [Code::new(1, 0), Code::new(-3, 2), Code::new(100, 40)];
+        // `1s`; run 1, level 3: 0010 0101 s; an escape; `10`.
+        assert_eq!(TABLE_ZERO.block_bits(&codes, false), 2 + 9 + 24 + 2);
+        // Run 1, level 3 in table B.15: 1111 001 s; an escape; `0110`.
+        assert_eq!(TABLE_ONE.block_bits(&codes[1..], true), 8 + 24 + 4);
+    }
+
+    #[test]
+    fn the_table_changes_only_where_that_saves_bits() {
+        let many = |few: &'static Coefficients| {
+            move |table: &Coefficients| if std::ptr::eq(table, few) { 90 } else { 100 }
+        };
+        assert_eq!(cheaper_intra_table(false, many(&TABLE_ONE)), (true, 10));
+        assert_eq!(cheaper_intra_table(true, many(&TABLE_ONE)), (true, 0));
+        assert_eq!(cheaper_intra_table(true, many(&TABLE_ZERO)), (false, 10));
+        assert_eq!([false, true].map(|present| cheaper_intra_table(present, |_| 7)), [(false, 0), (true, 0)]);
+    }
 
     /// Every run and level of a table is read back.
     #[test]

@@ -140,6 +140,10 @@ impl QuantMatrixExtension {
 }
 
 impl PictureCodingExtension {
+    /// `intra_vlc_format` as a bit of the payload: behind the identifier, `f_code`, `intra_dc_precision`, `picture_structure` and four
+    /// flags.
+    pub(crate) const INTRA_VLC_FORMAT_BIT: usize = 4 + 16 + 2 + 2 + 4;
+
     fn read(reader: &mut BitReader<'_>) -> Option<Self> {
         let mut f_code = [[0; 2]; 2];
         for code in f_code.as_flattened_mut() {

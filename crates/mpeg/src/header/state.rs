@@ -106,6 +106,12 @@ impl PictureContext {
         self.coding.structure != PictureStructure::Frame
     }
 
+    /// The same with this `intra_vlc_format`.
+    pub(crate) fn with_intra_vlc_format(&self, intra_vlc_format: bool) -> Self {
+        let coding = PictureCodingExtension { intra_vlc_format, ..self.coding.clone() };
+        Self { coding, ..self.clone() }
+    }
+
     /// Scan position to raster position.
     pub fn scan(&self) -> &'static [u8; 64] {
         if self.coding.alternate_scan { &ALTERNATE } else { &ZIG_ZAG }

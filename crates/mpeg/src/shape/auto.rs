@@ -100,6 +100,7 @@ impl Auto {
 
     /// Writes the pictures in `budget` bits. `before` is the drift ahead of them.
     fn fit(&mut self, config: &Config, pictures: &mut [PictureShaper], budget: f64, before: &Drift) {
+        parallel::for_each(config.threads, pictures, PictureShaper::choose_intra_table);
         let whole: f64 = pictures.iter().map(|picture| picture.bits_in() as f64).sum();
         let saving = OF_SAVING * (whole / budget - 1.0);
         let is_closed = share_of_stream(pictures, budget / whole) < closed_below(pictures);

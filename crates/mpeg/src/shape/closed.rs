@@ -11,8 +11,9 @@ use super::recode::dither;
 use crate::decode::prediction_loop::PredictionLoop;
 use crate::header::PictureContext;
 use crate::picture::{Code, Macroblock, Picture};
+use crate::vlc::{Coefficients, cheaper_intra_table};
 use crate::write::form::Form;
-use crate::write::rewrite::{Codes, Content, NewBlocks};
+use crate::write::rewrite::{Codes, Content, NewBlocks, code_bits};
 use forms::Moving;
 
 /// The weight of an error in a macroblock of this importance: less than in proportion, because later pictures correct a
@@ -50,6 +51,8 @@ pub(crate) struct ClosedLoop {
     /// By macroblock, where forms were chosen, and the lambda for which they were.
     forms: Vec<Form>,
     form_lambda: f32,
+    /// `intra_vlc_format` of the output.
+    intra_vlc_format: bool,
     /// Mean scale of the output over that of the input.
     pub(crate) quantiser_factor: f64,
     /// Squared error of the coefficients, with that of the prediction.
@@ -81,6 +84,10 @@ impl Content for ClosedLoop {
         Some(self.blocks_of(macroblock))
     }
 
+    fn intra_vlc_format(&self, _: &PictureContext) -> bool {
+        self.intra_vlc_format
+    }
+
     fn forms(&self) -> Option<&[Form]> {
         (!self.forms.is_empty()).then_some(&self.forms)
     }
@@ -106,7 +113,7 @@ impl ClosedLoop {
         NewBlocks { coded: coded.blocks, codes: &self.codes[first..first + count], ends, dc }
     }
 
-    /// Codes a picture that is opened in `drift`, for `lambda`, squared error a bit. `importance` is the weight of an error by
+    /// Codes a picture that is opened in `drift`, for `lambda`, squared error a bit. `context` has the `intra_vlc_format` of the output. `importance` is the weight of an error by
     /// macroblock. `inputs` has the reference frames of the input, where they are known.
     pub(crate) fn code(
         &mut self,
@@ -117,6 +124,7 @@ impl ClosedLoop {
         lambda: f32,
         inputs: Option<&PredictionLoop>,
     ) {
+        self.intra_vlc_format = context.coding.intra_vlc_format;
         self.macroblocks.clear();
         self.codes.clear();
         self.ends.clear();
@@ -152,6 +160,16 @@ impl ClosedLoop {
         }
         let [before, after] = coder.sums;
         self.quantiser_factor = if before > 0.0 { f64::from(after / before) } else { 1.0 };
+    }
+
+    /// Has the table written with which the codes of intra blocks take fewer bits; returns its `intra_vlc_format`.
+    pub(crate) fn choose_intra_table(&mut self) -> bool {
+        let intra = (0..self.macroblocks.len()).filter(|&index| self.macroblocks[index].intra);
+        let bits = |table: &Coefficients| -> u64 {
+            intra.clone().map(|index| u64::from(code_bits(table, self.blocks_of(index)))).sum()
+        };
+        self.intra_vlc_format = cheaper_intra_table(self.intra_vlc_format, bits).0;
+        self.intra_vlc_format
     }
 
     /// What is known of another picture is forgotten.
@@ -261,6 +279,7 @@ mod tests {
             let mut picture = PictureShaper::default();
             (picture.unit, picture.context) = (unit, context);
             picture.parse();
+            picture.choose_intra_table();
             match how {
                 How::WithMotion => inputs.decode(std::slice::from_mut(&mut picture)),
                 How::Alone => out.drift = Drift::default(),

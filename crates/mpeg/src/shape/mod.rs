@@ -26,6 +26,7 @@ mod executor;
 mod form_choice;
 mod importance;
 mod inputs;
+mod intra_table;
 mod lagrangian;
 mod lengths;
 mod levels;

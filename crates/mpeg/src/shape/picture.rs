@@ -57,6 +57,9 @@ pub(crate) struct PictureShaper {
     pub(super) inputs: Option<PredictionLoop>,
     /// A sample of macroblocks, recoded to compare factors.
     trial: Recoded,
+    /// `intra_vlc_format` of the output, and the bits that it saves of the intra blocks of the input.
+    pub(super) intra_vlc_format: bool,
+    pub(super) saved_by_table: u64,
     /// The factor by which recoding multiplies the quantiser scales.
     pub(crate) factor: f64,
     /// What `requantize` found for it.
@@ -85,6 +88,7 @@ impl PictureShaper {
         self.factor = 1.0;
         self.found = None;
         self.closed.forget();
+        (self.intra_vlc_format, self.saved_by_table) = (false, 0);
         self.report =
             PictureReport { bits_in: self.bits_in(), quantiser_factor: 1.0, ..PictureReport::default() };
         let report = &mut self.report;
@@ -93,6 +97,7 @@ impl PictureShaper {
             return;
         };
         report.kind = Some(context.kind());
+        self.intra_vlc_format = context.coding.intra_vlc_format;
         if context.kind() == PictureKind::D {
             report.left_alone = Some(LeftAlone::DcOnly);
             return;
@@ -268,7 +273,7 @@ impl PictureShaper {
             return self.copy();
         };
         self.writer.clear();
-        let declare = Declare { variable: self.declare_variable, mpeg2: context.mpeg2 };
+        let declare = self.declare(context, context.coding.intra_vlc_format);
         let (parsed, data) = (&self.parsed, &self.unit.data);
         let mut cuts = Cuts { blocks: &self.cuts, keep: &self.keep };
         let content = Truncated { parsed, keep: &self.keep };
@@ -290,9 +295,9 @@ impl PictureShaper {
             return;
         };
         let (parsed, recoded) = (&self.parsed, &mut self.recoded);
-        let mut recoder = Recoder::new(context);
+        let mut recoder = Recoder::new(context, self.intra_vlc_format);
         let scale_map = ScaleMap::new(context, self.factor);
-        recoded.clear(parsed.blocks.len());
+        recoded.clear(parsed.blocks.len(), self.intra_vlc_format);
         for (macroblock, importance) in parsed.macroblocks.iter().zip(&self.importance).step_by(sampling) {
             let lambda = lambda * dither(macroblock.address + u32::from(context.header.temporal_reference));
             let quantiser = scale_map.of(macroblock.quantiser, macroblock.address);
@@ -318,14 +323,14 @@ impl PictureShaper {
         let Some(context) = self.context.as_ref().filter(|_| self.report.left_alone.is_none()) else {
             return;
         };
-        let mut recoder = Recoder::new(context);
+        let mut recoder = Recoder::new(context, self.intra_vlc_format);
         let sampling = (self.parsed.macroblocks.len() / SAMPLE).clamp(1, SAMPLING);
         let mut best = (f64::INFINITY, 1.0);
         for factor in FACTORS {
             let mut cost = 0.0;
             let scale_map = ScaleMap::new(context, factor);
             let trial = &mut self.trial;
-            trial.clear(self.parsed.blocks.len());
+            trial.clear(self.parsed.blocks.len(), self.intra_vlc_format);
             for (macroblock, &importance) in
                 self.parsed.macroblocks.iter().zip(&self.importance).step_by(sampling)
             {
@@ -347,8 +352,10 @@ impl PictureShaper {
 
     /// An estimate of the unit's size in bits where one macroblock in `sampling` was recoded.
     pub(crate) fn expected_bits(&self, sampling: usize) -> f64 {
-        let saved = if self.is_shapeable() { self.recoded.saved_bits } else { 0.0 };
-        self.bits_in() as f64 - saved * sampling as f64
+        if !self.is_shapeable() {
+            return self.bits_in() as f64;
+        }
+        self.bits_in() as f64 - self.saved_by_table as f64 - self.recoded.saved_bits * sampling as f64
     }
 
     pub(crate) fn write_recoded(&mut self) {
@@ -360,7 +367,7 @@ impl PictureShaper {
         let lost = self.recoded.lost;
         self.report.codes = [codes, codes - lost.codes()];
         self.report.blocks = [blocks, blocks - lost.blocks()];
-        let declare = Declare { variable: self.declare_variable, mpeg2: context.mpeg2 };
+        let declare = self.declare(context, self.intra_vlc_format);
         let (parsed, recoded, data) = (&self.parsed, &self.recoded, &self.unit.data);
         write_unit(&mut self.writer, &self.unit, &parsed.slices, declare, |writer, i| {
             rewrite_slice(writer, context, parsed, data, &parsed.slices[i], recoded);
@@ -375,9 +382,13 @@ impl PictureShaper {
         };
         drift.open(context, self.closed_group);
         let opened = drift.clone();
-        self.closed.code(context, &self.parsed, drift, &self.importance, lambda, inputs);
+        let of_output = context.with_intra_vlc_format(self.intra_vlc_format);
+        self.closed.code(&of_output, &self.parsed, drift, &self.importance, lambda, inputs);
+        if self.may_change_table() {
+            self.intra_vlc_format = self.closed.choose_intra_table();
+        }
         self.writer.clear();
-        let declare = Declare { variable: self.declare_variable, mpeg2: context.mpeg2 };
+        let declare = self.declare(context, self.intra_vlc_format);
         let (parsed, closed, data) = (&self.parsed, &self.closed, &self.unit.data);
         write_unit(&mut self.writer, &self.unit, &parsed.slices, declare, |writer, i| {
             rewrite_slice(writer, context, parsed, data, &parsed.slices[i], closed);
@@ -398,11 +409,20 @@ impl PictureShaper {
         }
     }
 
+    /// What the headers of the output declare.
+    fn declare(&self, context: &PictureContext, intra_vlc_format: bool) -> Declare {
+        Declare {
+            variable: self.declare_variable,
+            mpeg2: context.mpeg2,
+            intra_vlc_format: Some(intra_vlc_format),
+        }
+    }
+
     /// Writes the unit with unchanged slices.
     pub(crate) fn copy(&mut self) {
         self.writer.clear();
         let mpeg2 = self.context.as_ref().is_none_or(|context| context.mpeg2);
-        let declare = Declare { variable: self.declare_variable, mpeg2 };
+        let declare = Declare { variable: self.declare_variable, mpeg2, intra_vlc_format: None };
         write_unit(&mut self.writer, &self.unit, &[], declare, |_, _| {});
     }
 

@@ -25,6 +25,7 @@ pub(crate) struct Recoded {
     firsts: Vec<u32>,
     choices: Vec<Choice>,
     outcomes: Vec<Requantised>,
+    intra_vlc_format: bool,
     pub(crate) saved_bits: f64,
     pub(crate) distortion: f64,
     pub(super) lost: Lost,
@@ -56,11 +57,16 @@ impl Content for Recoded {
     fn coded_blocks(&self, macroblock: usize, _: &Macroblock) -> u16 {
         self.outcomes[macroblock].coded
     }
+
+    fn intra_vlc_format(&self, _: &PictureContext) -> bool {
+        self.intra_vlc_format
+    }
 }
 
 impl Recoded {
-    /// Clears it for a picture of `blocks` blocks.
-    pub(crate) fn clear(&mut self, blocks: usize) {
+    /// Clears it for a picture of `blocks` blocks, whose output has this `intra_vlc_format`.
+    pub(crate) fn clear(&mut self, blocks: usize, intra_vlc_format: bool) {
+        self.intra_vlc_format = intra_vlc_format;
         self.codes.clear();
         // Every entry is written before it is read.
         self.choices.resize(blocks, Choice::ALL);
@@ -182,7 +188,8 @@ pub(crate) struct Recoder {
 }
 
 impl Recoder {
-    pub(crate) fn new(context: &PictureContext) -> Self {
+    /// `intra_vlc_format` is that of the output.
+    pub(crate) fn new(context: &PictureContext, intra_vlc_format: bool) -> Self {
         let scan = context.scan();
         let places = std::array::from_fn(|class| {
             let matrix = &context.matrices.matrices[class];
@@ -198,7 +205,7 @@ impl Recoder {
             smallest: [least(0), least(1)],
             places,
             scales: context.quantiser_scales().map(f32::from),
-            intra_vlc_format: context.coding.intra_vlc_format,
+            intra_vlc_format,
             same_levels: &SAME_LEVELS,
             new_scales: Vec::new(),
             scratch: Scratch::default(),

@@ -9,7 +9,7 @@ use crate::header::{Chroma, PictureContext, PictureKind, PictureStructure};
 use crate::motion::{Predictors, write_component};
 use crate::picture::{Code, Macroblock, MotionType, Picture, Slice, Vector, bits_of_first};
 use crate::tables::macroblock as mb;
-use crate::vlc::{self, Coefficients, coefficients};
+use crate::vlc::{self, Coefficients, TABLE_ZERO, coefficients, intra_coefficients};
 use std::ops::Range;
 
 /// The new codes of a block.
@@ -41,6 +41,10 @@ pub(crate) trait Content {
     fn new_blocks(&self, _macroblock: usize) -> Option<NewBlocks<'_>> {
         None
     }
+    /// `intra_vlc_format` of the output.
+    fn intra_vlc_format(&self, context: &PictureContext) -> bool {
+        context.coding.intra_vlc_format
+    }
     /// The form of each macroblock, where some are not as in the input: in B pictures, and P pictures of whole frames, without
     /// concealment vectors.
     fn forms(&self) -> Option<&[Form]> {
@@ -71,12 +75,15 @@ pub(crate) fn rewrite_slice(
     content: &impl Content,
 ) {
     let bytes = &data[slice.bytes.clone()];
+    let intra_table = intra_coefficients(content.intra_vlc_format(context));
     let mut rewriter = Rewriter {
         writer,
         context,
         picture,
         bytes,
         content,
+        intra_table,
+        keeps_table: content.intra_vlc_format(context) == context.coding.intra_vlc_format,
         quantiser: slice.quantiser,
         address: slice.base_address,
         address_before: slice.base_address,
@@ -100,6 +107,9 @@ struct Rewriter<'a, C> {
     picture: &'a Picture,
     bytes: &'a [u8],
     content: &'a C,
+    /// The table of the codes of intra blocks in the output, and whether it is that of the input.
+    intra_table: &'static Coefficients,
+    keeps_table: bool,
     /// `quantiser_scale_code` in force in the output.
     quantiser: u8,
     /// Address of the last macroblock of the output.
@@ -153,7 +163,8 @@ impl<C: Content> Rewriter<'_, C> {
     fn write_macroblock(&mut self, index: usize, inner: bool) {
         let macroblock = &self.picture.macroblocks[index];
         let scale_holds = macroblock.has(mb::QUANT) || macroblock.quantiser == self.quantiser;
-        if self.content.is_unchanged(index) && scale_holds {
+        let is_unchanged = self.content.is_unchanged(index) && self.keeps_table_of(macroblock.is_intra());
+        if is_unchanged && scale_holds {
             return self.copy_macroblock(macroblock);
         }
         let intra = self.is_intra(index);
@@ -216,6 +227,16 @@ impl<C: Content> Rewriter<'_, C> {
             self.write_pattern(pattern);
         }
         self.write_blocks(index, macroblock);
+    }
+
+    /// True where the codes of a block have the table of the input.
+    fn keeps_table_of(&self, intra: bool) -> bool {
+        self.keeps_table || !intra
+    }
+
+    /// The table of the codes of a block of the output.
+    fn table(&self, intra: bool) -> &'static Coefficients {
+        if intra { self.intra_table } else { &TABLE_ZERO }
     }
 
     /// True where a macroblock of the output is intra.
@@ -389,6 +410,21 @@ impl<C: Content> Rewriter<'_, C> {
         self.pending.end = start + bits_of_first(codes, count) as usize;
     }
 
+    /// Writes an intra block whose table is another one than that of the input.
+    fn write_kept(&mut self, table: &Coefficients, codes: &[Code], kept: u64, lowered: u64) {
+        let (mut next, mpeg2) = (1, self.context.mpeg2);
+        let writer = self.out();
+        for (index, code) in codes.iter().enumerate().take(64) {
+            if kept >> index & 1 != 0 {
+                let lower = (lowered >> index & 1) as i32 * i32::from(code.level().signum());
+                let (position, level) = (u32::from(code.position()), i32::from(code.level()) - lower);
+                write_code(writer, table, position, next, level, mpeg2);
+                next = position + 1;
+            }
+        }
+        table.write_end_of_block(writer);
+    }
+
     /// Makes the pending bits end at bit `at`, where the next ones begin.
     #[inline]
     fn join(&mut self, at: usize) {
@@ -409,7 +445,7 @@ impl<C: Content> Rewriter<'_, C> {
 
     /// Writes the blocks of a macroblock; if it is intra, with their DC coefficients.
     fn write_new_blocks(&mut self, blocks: NewBlocks<'_>, intra: bool) {
-        let table = coefficients(self.context, intra);
+        let table = self.table(intra);
         let mut first = 0;
         for (index, &end) in blocks.ends.iter().enumerate() {
             if let Some(&dc) = blocks.dc.get(index) {
@@ -426,7 +462,8 @@ impl<C: Content> Rewriter<'_, C> {
 
     fn write_blocks(&mut self, number: usize, macroblock: &Macroblock) {
         let intra = macroblock.is_intra();
-        let table = coefficients(self.context, intra);
+        let table = self.table(intra);
+        let end_of_block = coefficients(self.context, intra).end_of_block_bits() as usize;
         let mut end = macroblock.vectors_end as usize;
         for index in macroblock.block_range() {
             let block = &self.picture.blocks[index];
@@ -437,7 +474,7 @@ impl<C: Content> Rewriter<'_, C> {
             let codes = self.picture.codes_of(block);
             let bits = |count| bits_of_first(codes, count) as usize;
             if intra {
-                end = start + bits(codes.len()) + table.end_of_block_bits() as usize;
+                end = start + bits(codes.len()) + end_of_block;
             }
             match self.content.codes(number, index) {
                 Codes::First(0) if !intra => {}
@@ -446,6 +483,9 @@ impl<C: Content> Rewriter<'_, C> {
                     self.end_block(table, start + bits(codes.len()));
                 }
                 Codes::Edited { kept: 0, .. } if !intra => {}
+                Codes::Edited { kept, lowered } if !self.keeps_table_of(intra) => {
+                    self.write_kept(table, codes, kept, lowered);
+                }
                 Codes::Edited { kept, lowered } => {
                     self.write_edited(start, table, codes, intra, kept, lowered);
                     self.end_block(table, start + bits(codes.len()));
@@ -520,26 +560,15 @@ pub(crate) fn before_any(context: &PictureContext) -> Option<Motion> {
     (context.kind() == PictureKind::P).then(|| Motion::zero(context))
 }
 
-/// Bits of the codes of a macroblock, with the ends of its blocks; an escape of MPEG-1 counts as one of MPEG-2.
-pub(crate) fn code_bits(context: &PictureContext, blocks: NewBlocks<'_>) -> u32 {
-    let intra = !blocks.dc.is_empty();
-    let table = coefficients(context, intra);
-    let (mut first, mut bits) = (0, 0);
-    for &end in blocks.ends {
-        let mut next = u32::from(intra);
-        for code in &blocks.codes[first..usize::from(end)] {
-            let (position, magnitude) = (u32::from(code.position()), u32::from(code.level().unsigned_abs()));
-            bits += match table.length(position - next, magnitude) {
-                _ if position == 0 && magnitude == 1 => 2,
-                0 => 24,
-                bits => bits,
-            };
-            next = position + 1;
-        }
-        bits += table.end_of_block_bits();
-        first = usize::from(end);
-    }
-    bits
+/// Bits of the codes of a macroblock, with the ends of its blocks.
+pub(crate) fn code_bits(table: &Coefficients, blocks: NewBlocks<'_>) -> u32 {
+    let (intra, mut first) = (!blocks.dc.is_empty(), 0);
+    let bits = blocks.ends.iter().map(|&end| {
+        let codes = first..usize::from(end);
+        first = codes.end;
+        table.block_bits(&blocks.codes[codes], intra)
+    });
+    bits.sum()
 }
 
 fn write_codes(writer: &mut BitWriter, table: &Coefficients, codes: &[Code], intra: bool, mpeg2: bool) {

@@ -11,6 +11,7 @@ use crate::decode::predict::Motion;
 use crate::decode::prediction_loop::PredictionLoop;
 use crate::picture::{Macroblock, Picture};
 use crate::tables::macroblock::INTRA;
+use crate::vlc::coefficients;
 use crate::write::form::Form;
 use crate::write::rewrite::{NewBlocks, code_bits};
 
@@ -240,7 +241,8 @@ impl ClosedLoop {
     /// What the macroblock costs that was coded last, in bits with its weighted error.
     fn last_cost(&self, Moving { coder, choice, .. }: &Moving<'_, '_>, form: Form, place: Place) -> f32 {
         let blocks = self.last_blocks();
-        let bits = code_bits(coder.context, blocks)
+        let table = coefficients(coder.context, !blocks.dc.is_empty());
+        let bits = code_bits(table, blocks)
             + match form.motion.is_intra() {
                 true => choice.intra_bits(blocks.dc),
                 false => choice.bits(&form.motion, blocks.coded, place.is_inner),
