@@ -81,10 +81,13 @@ fn shape_stream(
     pipeline.announce_length(stream.len() as u64);
     if is_rate || config.shaper.gains_from_plan() {
         let mut pass = FirstPass::new(&config, schedule);
-        for chunk in stream.chunks(CHUNK) {
+        let mut chunks = stream.chunks(CHUNK);
+        while let Some(chunk) = chunks.next().filter(|_| !pass.is_needless()) {
             pass.push(chunk)?;
         }
-        pipeline.set_plan(pass.finish()?);
+        if !pass.is_needless() {
+            pipeline.set_plan(pass.finish()?);
+        }
     }
     let (mut output, mut records) = (Vec::new(), Vec::new());
     for chunk in stream.chunks(CHUNK) {

@@ -3,8 +3,8 @@
 
 usage: quality.py MASTERS WORK [--set judged] [--streams a,b] [--ratios 0.9,0.5] [--methods auto] [--peers fast,rd,two-pass]
 
-Streams of three sets are made from the clips in MASTERS: `tuned` were looked at while the shaper was developed, `judged` were not at first, and
-`new` were made once the closed loop chose the motion of P pictures, to judge that.
+Streams of four sets are made from the clips in MASTERS: `tuned` were looked at while the shaper was developed, `judged` were not at first, and
+`new` were made once the closed loop chose the motion of P pictures, to judge that; `later` once it was closed at more than 0.65 with one B picture, and nothing was chosen by them.
 Each is shaped to a share of its size and decoded and encoded again by FFmpeg at the same size (within 0.5 %). Printed is luma
 PSNR in dB over all frames against the clip. What the peers came to is kept in WORK/peers.json, what all did in
 WORK/quality.json. Needs ffmpeg and mpeg2enc; build the example first: cargo build --release -p seaway-mpeg --example shape_file
@@ -49,6 +49,17 @@ SETS = {
         "crew-mpeg1-no-b": ("crew_cif_from4cif_90f.lossless.mkv", "null", "yuv420p", "-c:v mpeg1video -b:v 1500k -g 18 -bf 0", 90, "-g 18 -bf 0"),
         "football-interlaced": ("football_cif.mp4", "scale=704:576,tinterlace=interleave_top,setfield=tff", "yuv420p", "mpeg2enc -f 3 -b 6000 -I 1 -R 1 -g 12 -G 12", 60,
                                 f"{INTERLACED} -g 12 -bf 1"),
+    },
+    "later": {
+        "akiyo-no-b": ("akiyo_cif.mp4", "null", "yuv420p", "-c:v mpeg2video -b:v 600k -g 15 -bf 0", 90, "-g 15 -bf 0"),
+        "paris-one-b": ("paris_cif.mp4", "null", "yuv420p", "-c:v mpeg2video -b:v 1500k -maxrate 1500k -bufsize 1M -g 16 -bf 1", 90, "-g 16 -bf 1"),
+        "mobile-mpeg1-no-b": ("mobile_cif.mp4", "null", "yuv420p", "-c:v mpeg1video -b:v 2M -g 12 -bf 0", 90, "-g 12 -bf 0"),
+        "foreman-interlaced": ("foreman_cif.mp4", "scale=704:576,tinterlace=interleave_top,setfield=tff", "yuv420p", "mpeg2enc -f 3 -b 5000 -I 1 -R 1 -g 12 -G 12", 60,
+                               f"{INTERLACED} -g 12 -bf 1"),
+        "city-cif-no-b": ("city_4cif.mp4", "scale=352:288", "yuv420p", "-c:v mpeg2video -b:v 1500k -g 25 -bf 0", 90, "-g 25 -bf 0"),
+        "bunny-mpeg1": ("bigbuckbunny_720p.mp4", "scale=352:288", "yuv420p", "-c:v mpeg1video -b:v 1150k -maxrate 1150k -bufsize 327680 -g 15 -bf 2", 90, "-g 15 -bf 2"),
+        "stefan-mpeg2enc": ("stefan_sif.mp4", "null", "yuv420p", "mpeg2enc -f 3 -b 2500 -I 0 -R 2 -g 15 -G 15", 90, "-g 15 -bf 2"),
+        "carphone-intra": ("carphone_qcif.mp4", "null", "yuv420p", "-c:v mpeg2video -q:v 4 -g 1", 90, "-g 1"),
     },
 }
 

@@ -6,6 +6,9 @@ use std::error::Error;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 
+/// Octets that are read at a time.
+const PIECE: usize = 256 << 10;
+
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [input, output, method, ratio, rest @ ..] = arguments.as_slice() else {
@@ -24,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut output = BufWriter::new(File::create(output)?);
     let mut pipeline = pipeline_for(config, &input)?;
     let (mut pictures, mut floors, mut bits) = (0u64, 0u64, [0u64; 2]);
-    let (mut pieces, mut ready) = (input.chunks(256 << 10), Vec::new());
+    let (mut pieces, mut ready) = (input.chunks(PIECE), Vec::new());
     loop {
         let piece = pieces.next();
         match piece {
@@ -57,8 +60,13 @@ fn pipeline_for(shaper: Config, input: &[u8]) -> Result<Pipeline, Box<dyn Error>
     pipeline.announce_length(input.len() as u64);
     if gains {
         let mut pass = FirstPass::new(&config, schedule);
-        pass.push(input)?;
-        pipeline.set_plan(pass.finish()?);
+        let mut pieces = input.chunks(PIECE);
+        while let Some(piece) = pieces.next().filter(|_| !pass.is_needless()) {
+            pass.push(piece)?;
+        }
+        if !pass.is_needless() {
+            pipeline.set_plan(pass.finish()?);
+        }
     }
     Ok(pipeline)
 }

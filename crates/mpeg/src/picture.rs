@@ -305,10 +305,11 @@ impl Picture {
         &self.codes[block.codes()]
     }
 
-    /// Bits of the codes of all intra blocks with this table.
-    pub(crate) fn intra_bits(&self, table: &Coefficients) -> u64 {
-        let intra = self.blocks.iter().filter(|block| block.intra);
-        intra.map(|block| u64::from(table.block_bits(self.codes_of(block), true))).sum()
+    /// Bits of the codes of intra blocks with this table, of one block in `sampling`.
+    pub(crate) fn intra_bits(&self, table: &Coefficients, sampling: usize) -> u64 {
+        let intra = self.macroblocks.iter().filter(|macroblock| macroblock.is_intra());
+        let blocks = intra.flat_map(|macroblock| self.blocks_of(macroblock)).step_by(sampling);
+        blocks.map(|block| u64::from(table.block_bits(self.codes_of(block), true))).sum()
     }
 
     /// The codes of a macroblock's luminance blocks, and those of its chrominance blocks.

@@ -7,7 +7,7 @@ use super::complexity::complexity;
 use super::schedule::Schedule;
 use crate::container::{self, Error, Multiplex, Remuxer, Replacement};
 use crate::header::{PictureContext, PictureKind, SequenceState};
-use crate::shape::Target;
+use crate::shape::{self, Target};
 use seaway_units::TimeDelta;
 
 /// A group shorter than this, in seconds, is extended by the next GOP.
@@ -43,7 +43,9 @@ pub struct FirstPass {
     groups: Vec<Group>,
     group: Group,
     pictures: u64,
+    b_pictures: u64,
     bytes: u64,
+    shaper: shape::Config,
     /// Depth of the leaky bucket, and bits and seconds of each picture; empty without a bucket.
     bucket: Option<TimeDelta>,
     sizes: Vec<(f32, f32)>,
@@ -73,8 +75,19 @@ impl FirstPass {
             groups: Vec::new(),
             group: Group::default(),
             pictures: 0,
+            b_pictures: 0,
             bytes: 0,
+            shaper: config.shaper.clone(),
         }
+    }
+
+    /// True once the first pictures show that a plan costs more time than it is worth, so that the pass may be given up: for a share of
+    /// the input that the shaper meets in an open loop.
+    pub fn is_needless(&self) -> bool {
+        let Target::Ratio(ratio) = self.shaper.target else { return false };
+        let window = self.shaper.window.get() as u64;
+        self.pictures >= window
+            && ratio >= self.shaper.closed_below(self.b_pictures as f64 / self.pictures as f64)
     }
 
     /// Takes the next bytes of the stream.
@@ -141,6 +154,7 @@ impl FirstPass {
             self.sizes.push((bits as f32, seconds as f32));
         }
         self.pictures += 1;
+        self.b_pictures += u64::from(context.is_some_and(|context| context.kind() == PictureKind::B));
         self.bytes += bytes;
         self.elapsed += seconds;
         self.group.end = self.pictures;
@@ -270,6 +284,25 @@ mod tests {
 
     fn group(bits: f64, allowed: f64) -> Group {
         Group { bits, most: bits, allowed, weight: allowed, ..Group::default() }
+    }
+
+    /// After `pictures` pictures, of which `b_pictures` are B pictures.
+    fn is_needless(target: Target, pictures: u64, b_pictures: u64) -> bool {
+        let shaper = shape::Config::new(shape::Method::Auto, target);
+        let config = Config { shaper, container: container::Config::default() };
+        let pass = FirstPass::new(&config, Schedule::constant(target));
+        FirstPass { pictures, b_pictures, ..pass }.is_needless()
+    }
+
+    #[test]
+    fn a_plan_is_for_shares_that_are_met_in_a_closed_loop() {
+        let share = Target::Ratio;
+        // Two B pictures between two others, one, and none.
+        assert_eq!([24, 18, 0].map(|b| is_needless(share(0.8), 36, b)), [true, false, false]);
+        assert!(!is_needless(share(0.6), 36, 24));
+        // Too few pictures to know, and a rate, whose plan holds its ceiling.
+        assert!(!is_needless(share(0.8), 35, 24));
+        assert!(!is_needless(Target::Rate(seaway_units::Bitrate::from_mbps(2)), 36, 24));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `auto`: trellis requantisation over a window of pictures with one lambda. Levels are lowered or dropped and scales
 //! made coarser; the errors of each macroblock are weighted by its importance. At low rates in a closed loop.
 
-use super::config::{CLOSED_BELOW, Config, Target};
+use super::config::{Config, Target};
 use super::drift::Drift;
 use super::inputs::Inputs;
 use super::parallel;
@@ -56,11 +56,6 @@ const FIRST_FALL: f64 = 0.25;
 /// The least and the most of it.
 const FALLS: (f64, f64) = (1e-3, 2.0);
 
-/// In place of [`CLOSED_BELOW`] where the window has few B pictures: then errors go through more pictures.
-const CLOSED_BELOW_WITHOUT_B: f64 = 0.9;
-/// B pictures are few below this share.
-const FEW_B: f64 = 0.3;
-
 /// The state that `auto` keeps from window to window.
 #[derive(Debug, Clone)]
 pub(super) struct Auto {
@@ -71,12 +66,13 @@ pub(super) struct Auto {
     drift: Drift,
     /// The reference pictures of the input, as far as windows were coded in a closed loop.
     inputs: Inputs,
+    share_of_b: ShareOfB,
 }
 
 impl Auto {
     pub(super) fn new() -> Self {
         let (drift, inputs) = (Drift::default(), Inputs::default());
-        Self { open: LambdaSearch::new(), closed: None, drift, inputs }
+        Self { open: LambdaSearch::new(), closed: None, drift, inputs, share_of_b: ShareOfB::default() }
     }
 
     /// Shapes a window of pictures; `future` as for [`window::shape`].
@@ -103,7 +99,8 @@ impl Auto {
         parallel::for_each(config.threads, pictures, PictureShaper::choose_intra_table);
         let whole: f64 = pictures.iter().map(|picture| picture.bits_in() as f64).sum();
         let saving = OF_SAVING * (whole / budget - 1.0);
-        let is_closed = share_of_stream(pictures, budget / whole) < closed_below(pictures);
+        let closed_below = config.closed_below(self.share_of_b.pass(pictures));
+        let is_closed = share_of_stream(pictures, budget / whole) < closed_below;
         let tolerance = if window::is_near_the_end(pictures) {
             LAST_TOLERANCE
         } else if window::must_be_exact(pictures) {
@@ -185,10 +182,21 @@ fn share_of_stream(pictures: &[PictureShaper], of_window: f64) -> f64 {
     }
 }
 
-/// The share of the input below which a closed loop gains more than it costs.
-fn closed_below(pictures: &[PictureShaper]) -> f64 {
-    let with_b = pictures.iter().filter(|picture| picture.report.kind == Some(PictureKind::B)).count();
-    if with_b as f64 >= FEW_B * pictures.len() as f64 { CLOSED_BELOW } else { CLOSED_BELOW_WITHOUT_B }
+/// How many pictures are B pictures. A window may be short, so those before it count too, each half as much as the one behind it.
+#[derive(Debug, Clone, Copy, Default)]
+struct ShareOfB {
+    b_pictures: f64,
+    pictures: f64,
+}
+
+impl ShareOfB {
+    /// Counts a window; returns the share with it.
+    fn pass(&mut self, pictures: &[PictureShaper]) -> f64 {
+        let is_b = |picture: &&PictureShaper| picture.report.kind == Some(PictureKind::B);
+        self.b_pictures = self.b_pictures / 2.0 + pictures.iter().filter(is_b).count() as f64;
+        self.pictures = self.pictures / 2.0 + pictures.len() as f64;
+        self.b_pictures / self.pictures.max(1.0)
+    }
 }
 
 /// The search for lambda.
@@ -408,5 +416,37 @@ mod tests {
     fn an_end_that_no_lambda_reaches_is_left_as_it_is() {
         let (miss, is_first) = miss_at_the_end(0.05, [0.02, 0.001]);
         assert!(miss > 0.02 && is_first);
+    }
+
+    fn window(kinds: &str) -> Vec<PictureShaper> {
+        let kind = |letter| match letter {
+            'I' => PictureKind::I,
+            'P' => PictureKind::P,
+            _ => PictureKind::B,
+        };
+        let picture = |letter| {
+            let mut picture = PictureShaper::default();
+            picture.report.kind = Some(kind(letter));
+            picture
+        };
+        kinds.chars().map(picture).collect()
+    }
+
+    #[test]
+    fn a_short_window_is_judged_with_those_before_it() {
+        let mut share = ShareOfB::default();
+        assert_eq!(share.pass(&window("IBBPBBPBBPBB")), 8.0 / 12.0);
+        // Alone it would have one B picture in three.
+        assert_eq!(share.pass(&window("IPB")), (4.0 + 1.0) / (6.0 + 3.0));
+    }
+
+    #[test]
+    fn the_loop_is_closed_earlier_where_b_pictures_are_few() {
+        let config = Config::new(Method::Auto, Target::Ratio(0.8));
+        let live = Config { new_motion: false, ..config.clone() };
+        let below = |config: &Config, kinds| config.closed_below(ShareOfB::default().pass(&window(kinds)));
+        let of = |config| ["IBBPBBPBB", "IBPBPBPB", "IPPPPPPP"].map(|kinds| below(config, kinds));
+        assert_eq!(of(&config), [0.65, 0.9, 0.9]);
+        assert_eq!(of(&live), [0.65, 0.65, 0.9]);
     }
 }

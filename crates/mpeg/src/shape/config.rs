@@ -3,8 +3,14 @@
 use seaway_units::{Bitrate, TimeDelta};
 use std::num::{NonZeroU16, NonZeroUsize};
 
-/// The largest share of the input below which `auto` codes pictures in a closed loop, where they have B pictures among them.
-pub(super) const CLOSED_BELOW: f64 = 0.65;
+/// The share of the input below which `auto` codes pictures in a closed loop.
+const CLOSED_BELOW: f64 = 0.65;
+/// The same where B pictures are few: then errors go through more pictures.
+const CLOSED_BELOW_WITH_FEW_B: f64 = 0.9;
+/// B pictures are few below this share of all: with one or none between two reference pictures.
+const FEW_B: f64 = 0.55;
+/// The same without a choice of motion, as for live streams: with none. A closed loop takes much more time.
+const FEW_B_WITHOUT_MOTION: f64 = 0.3;
 
 /// How the codes to drop are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,11 +161,17 @@ impl Config {
         }
     }
 
-    /// True where a share of the input is met with less error if a first pass over the whole stream shares out its bits: by `auto` at low
-    /// rates. At others the pass costs more time than it is worth.
+    /// True where a share of the input may be met with less error if a first pass over the whole stream shares out its bits: by `auto` where
+    /// it may code pictures in a closed loop. Else the pass costs more time than it is worth.
     pub fn gains_from_plan(&self) -> bool {
-        let closed = |ratio: f64| ratio < CLOSED_BELOW;
-        self.method == Method::Auto && matches!(self.target, Target::Ratio(ratio) if closed(ratio))
+        let may_be_closed = |ratio: f64| ratio < CLOSED_BELOW_WITH_FEW_B;
+        self.method == Method::Auto && matches!(self.target, Target::Ratio(ratio) if may_be_closed(ratio))
+    }
+
+    /// The share of the input below which `auto` codes pictures in a closed loop, where so many of them are B pictures.
+    pub(crate) fn closed_below(&self, share_of_b: f64) -> f64 {
+        let few = if self.new_motion { FEW_B } else { FEW_B_WITHOUT_MOTION };
+        if share_of_b < few { CLOSED_BELOW_WITH_FEW_B } else { CLOSED_BELOW }
     }
 
     /// The most pictures that are shaped together.

@@ -4,11 +4,17 @@
 use super::picture::PictureShaper;
 use crate::vlc::{Coefficients, cheaper_intra_table};
 
+/// One block in so many is sampled; macroblocks have 6, 8 or 12, so these are of all components.
+const SAMPLING: usize = 7;
+/// Blocks of a picture from which on a sample of them is enough.
+const SAMPLED_FROM: usize = 3500;
+
 impl PictureShaper {
     /// Chooses the table with which the intra blocks of the input take fewer bits, where it may change.
     pub(super) fn choose_intra_table(&mut self) {
         let Some(context) = self.context.as_ref().filter(|_| self.may_change_table()) else { return };
-        let bits = |table: &Coefficients| self.parsed.intra_bits(table);
+        let sampling = if self.parsed.blocks.len() < SAMPLED_FROM { 1 } else { SAMPLING };
+        let bits = |table: &Coefficients| sampling as u64 * self.parsed.intra_bits(table, sampling);
         (self.intra_vlc_format, self.saved_by_table) =
             cheaper_intra_table(context.coding.intra_vlc_format, bits);
     }

@@ -414,13 +414,15 @@ impl<C: Content> Rewriter<'_, C> {
     fn write_kept(&mut self, table: &Coefficients, codes: &[Code], kept: u64, lowered: u64) {
         let (mut next, mpeg2) = (1, self.context.mpeg2);
         let writer = self.out();
-        for (index, code) in codes.iter().enumerate().take(64) {
-            if kept >> index & 1 != 0 {
-                let lower = (lowered >> index & 1) as i32 * i32::from(code.level().signum());
-                let (position, level) = (u32::from(code.position()), i32::from(code.level()) - lower);
-                write_code(writer, table, position, next, level, mpeg2);
-                next = position + 1;
-            }
+        let mut left = kept & u64::MAX.checked_shr(64 - codes.len().min(64) as u32).unwrap_or(0);
+        while left != 0 {
+            let index = left.trailing_zeros();
+            left &= left - 1;
+            let code = codes[index as usize];
+            let lower = (lowered >> index & 1) as i32 * i32::from(code.level().signum());
+            let (position, level) = (u32::from(code.position()), i32::from(code.level()) - lower);
+            write_code(writer, table, position, next, level, mpeg2);
+            next = position + 1;
         }
         table.write_end_of_block(writer);
     }

@@ -153,13 +153,13 @@ fn shape(
     Ok(ShapeResult { interrupted: interrupt::requested(), two_passes, patched, report: pipeline.report() })
 }
 
-/// Runs the first pass over a file; `None` where it was interrupted.
+/// Runs the first pass over a file; `None` where it was interrupted, or a plan is not worth its time.
 fn first_pass(arguments: &Arguments, mut pass: FirstPass) -> Result<Option<pipeline::RatePlan>, Failure> {
     let name = &arguments.input;
     let refused = |error: Error| Failure::input(&format!("{name}: {error}"));
     let source = Input::open(name)?;
     let progress = Progress::of_bytes(source.len());
-    while !interrupt::requested() {
+    while !interrupt::requested() && !pass.is_needless() {
         match source.next()? {
             Chunk::Bytes(bytes) => {
                 pass.push(&bytes).map_err(refused)?;
@@ -172,6 +172,7 @@ fn first_pass(arguments: &Arguments, mut pass: FirstPass) -> Result<Option<pipel
             }
         }
     }
+    progress.clear();
     Ok(None)
 }
 
