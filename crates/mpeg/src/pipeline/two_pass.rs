@@ -15,6 +15,11 @@ const SHORTEST: f64 = 0.5;
 /// The longest group without another I picture, in seconds.
 const LONGEST: f64 = 10.0;
 
+/// Groups by which a pass is judged.
+const JUDGED: usize = 3;
+/// From this spread of their scales on a plan is worth its time in an open loop too.
+const VARIED: f64 = 0.18;
+
 /// Pictures that are shaped by one ratio.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Group {
@@ -46,6 +51,7 @@ pub struct FirstPass {
     b_pictures: u64,
     bytes: u64,
     shaper: shape::Config,
+    needless: Option<bool>,
     /// Depth of the leaky bucket, and bits and seconds of each picture; empty without a bucket.
     bucket: Option<TimeDelta>,
     sizes: Vec<(f32, f32)>,
@@ -78,16 +84,22 @@ impl FirstPass {
             b_pictures: 0,
             bytes: 0,
             shaper: config.shaper.clone(),
+            needless: None,
         }
     }
 
-    /// True once the first pictures show that a plan costs more time than it is worth, so that the pass may be given up: for a share of
-    /// the input that the shaper meets in an open loop.
+    /// True once the first groups show that a plan costs more time than it is worth, so that the pass may be given up: for a share of the
+    /// input that the shaper meets in an open loop, where all groups have about the same quantiser scale.
     pub fn is_needless(&self) -> bool {
-        let Target::Ratio(ratio) = self.shaper.target else { return false };
-        let window = self.shaper.window.get() as u64;
-        self.pictures >= window
-            && ratio >= self.shaper.closed_below(self.b_pictures as f64 / self.pictures as f64)
+        self.needless == Some(true)
+    }
+
+    /// [`FirstPass::is_needless`], once enough groups are known.
+    fn judge(&self) -> Option<bool> {
+        let first = self.groups.get(..JUDGED)?;
+        let share_of_b = self.b_pictures as f64 / self.pictures.max(1) as f64;
+        let is_open = matches!(self.shaper.target, Target::Ratio(ratio) if ratio >= self.shaper.closed_below(share_of_b));
+        Some(is_open && spread_of_scales(first) < VARIED)
     }
 
     /// Takes the next bytes of the stream.
@@ -148,6 +160,7 @@ impl FirstPass {
         let changes = self.group.target.is_some_and(|before| before != target);
         if changes || (begins && self.group.seconds >= SHORTEST) || self.group.seconds >= LONGEST {
             self.close();
+            self.needless = self.needless.or_else(|| self.judge());
         }
         let bits = 8.0 * bytes as f64;
         if self.bucket.is_some() {
@@ -186,6 +199,14 @@ impl FirstPass {
             None => self.groups.push(group),
         }
     }
+}
+
+/// The standard deviation of the scales of groups, with what is added to them, as a share of their mean.
+fn spread_of_scales(groups: &[Group]) -> f64 {
+    let scales = groups.iter().map(|group| group.weight / group.bits.max(1.0));
+    let mean = scales.clone().sum::<f64>() / groups.len() as f64;
+    let square = scales.map(|scale| (scale - mean) * (scale - mean)).sum::<f64>() / groups.len() as f64;
+    square.sqrt() / mean.max(f64::MIN_POSITIVE)
 }
 
 /// Water filling: the factor on the weight of each group with which all groups together spend the sum of the allowed
@@ -286,23 +307,27 @@ mod tests {
         Group { bits, most: bits, allowed, weight: allowed, ..Group::default() }
     }
 
-    /// After `pictures` pictures, of which `b_pictures` are B pictures.
-    fn is_needless(target: Target, pictures: u64, b_pictures: u64) -> bool {
+    /// Of 36 pictures, of which so many are B pictures, in groups of these scales.
+    fn is_needless(target: Target, b_pictures: u64, scales: &[f64]) -> bool {
         let shaper = shape::Config::new(shape::Method::Auto, target);
         let config = Config { shaper, container: container::Config::default() };
         let pass = FirstPass::new(&config, Schedule::constant(target));
-        FirstPass { pictures, b_pictures, ..pass }.is_needless()
+        let groups =
+            scales.iter().map(|scale| Group { weight: 300.0 * scale, ..group(300.0, 150.0) }).collect();
+        FirstPass { pictures: 36, b_pictures, groups, ..pass }.judge() == Some(true)
     }
 
     #[test]
-    fn a_plan_is_for_shares_that_are_met_in_a_closed_loop() {
-        let share = Target::Ratio;
+    fn a_plan_is_for_a_closed_loop_or_scales_that_vary() {
+        let (share, even) = (Target::Ratio, [12.0, 13.0, 12.5]);
         // Two B pictures between two others, one, and none.
-        assert_eq!([24, 18, 0].map(|b| is_needless(share(0.8), 36, b)), [true, false, false]);
-        assert!(!is_needless(share(0.6), 36, 24));
-        // Too few pictures to know, and a rate, whose plan holds its ceiling.
-        assert!(!is_needless(share(0.8), 35, 24));
-        assert!(!is_needless(Target::Rate(seaway_units::Bitrate::from_mbps(2)), 36, 24));
+        assert_eq!([24, 18, 0].map(|b| is_needless(share(0.8), b, &even)), [true, false, false]);
+        assert!(!is_needless(share(0.6), 24, &even));
+        // The mean is 14, the standard deviation 2.83: 0.2 of it.
+        assert!(!is_needless(share(0.8), 24, &[10.0, 16.0, 16.0]));
+        // Too few groups to know, and a rate, whose plan holds its ceiling.
+        assert!(!is_needless(share(0.8), 24, &even[..2]));
+        assert!(!is_needless(Target::Rate(seaway_units::Bitrate::from_mbps(2)), 24, &even));
     }
 
     #[test]
