@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bits_that_are_saved_are_foreseen() {
+    fn expected_bits_are_less_by_those_that_the_table_saves() {
         let mut state = SequenceState::default();
         for unit in units(STREAM) {
             let mut picture = opened(unit, &mut state);
