@@ -98,6 +98,10 @@ impl Auto {
     fn fit(&mut self, config: &Config, pictures: &mut [PictureShaper], budget: f64, before: &Drift) {
         parallel::for_each(config.threads, pictures, PictureShaper::choose_intra_table);
         let whole: f64 = pictures.iter().map(|picture| picture.bits_in() as f64).sum();
+        if saved_by_table(pictures) > whole - budget {
+            // More would be saved than is to be saved, and nothing could spend it.
+            pictures.iter_mut().for_each(PictureShaper::keep_intra_table);
+        }
         let saving = OF_SAVING * (whole / budget - 1.0);
         let closed_below = config.closed_below(self.share_of_b.pass(pictures));
         let is_closed = share_of_stream(pictures, budget / whole) < closed_below;
@@ -172,6 +176,10 @@ impl Auto {
 
 fn write_closed(pictures: &mut [PictureShaper], lambda: f64, drift: &mut Drift) {
     pictures.iter_mut().for_each(|picture| picture.write_closed(lambda as f32, drift));
+}
+
+fn saved_by_table(pictures: &[PictureShaper]) -> f64 {
+    pictures.iter().map(|picture| picture.saved_by_table as f64).sum()
 }
 
 /// The share of its bits that the stream as a whole keeps, where a plan shares it out; else that of the window.

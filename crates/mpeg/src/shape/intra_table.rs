@@ -19,10 +19,18 @@ impl PictureShaper {
             cheaper_intra_table(context.coding.intra_vlc_format, bits);
     }
 
+    /// Leaves the table as it is in the input.
+    pub(super) fn keep_intra_table(&mut self) {
+        if let Some(context) = &self.context {
+            (self.intra_vlc_format, self.saved_by_table) = (context.coding.intra_vlc_format, 0);
+        }
+        self.keeps_table = true;
+    }
+
     /// True where all intra blocks can be written anew: in MPEG-2, where no slice is copied because of its damage.
     pub(super) fn may_change_table(&self) -> bool {
         let mpeg2 = self.context.as_ref().is_some_and(|context| context.mpeg2);
-        mpeg2 && self.is_shapeable() && self.report.damaged_slices == 0
+        mpeg2 && !self.keeps_table && self.is_shapeable() && self.report.damaged_slices == 0
     }
 }
 
@@ -192,6 +200,21 @@ mod tests {
             assert!(
                 after.iter().all(|(_, picture)| picture.slices.iter().all(|slice| slice.damage.is_none()))
             );
+        }
+    }
+
+    #[test]
+    fn a_table_that_is_kept_stays() {
+        let (mut state, mut drift) = (SequenceState::default(), Drift::default());
+        for unit in units(STREAM) {
+            let mut picture = opened(unit, &mut state);
+            picture.choose_intra_table();
+            picture.keep_intra_table();
+            assert_eq!(picture.saved_by_table, 0);
+            picture.choose_intra_table();
+            picture.write_closed(LAMBDA, &mut drift);
+            let format = picture.context.as_ref().expect("a picture").coding.intra_vlc_format;
+            assert_eq!(picture.intra_vlc_format, format);
         }
     }
 

@@ -57,9 +57,10 @@ pub(crate) struct PictureShaper {
     pub(super) inputs: Option<PredictionLoop>,
     /// A sample of macroblocks, recoded to compare factors.
     trial: Recoded,
-    /// `intra_vlc_format` of the output, and the bits that it saves of the intra blocks of the input.
+    /// `intra_vlc_format` of the output, the bits that it saves of the intra blocks of the input, and whether it stays.
     pub(super) intra_vlc_format: bool,
     pub(super) saved_by_table: u64,
+    pub(super) keeps_table: bool,
     /// The factor by which recoding multiplies the quantiser scales.
     pub(crate) factor: f64,
     /// What `requantize` found for it.
@@ -88,7 +89,7 @@ impl PictureShaper {
         self.factor = 1.0;
         self.found = None;
         self.closed.forget();
-        (self.intra_vlc_format, self.saved_by_table) = (false, 0);
+        (self.intra_vlc_format, self.saved_by_table, self.keeps_table) = (false, 0, false);
         self.report =
             PictureReport { bits_in: self.bits_in(), quantiser_factor: 1.0, ..PictureReport::default() };
         let report = &mut self.report;
