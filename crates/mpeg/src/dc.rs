@@ -56,15 +56,10 @@ fn size_of(difference: i32) -> u32 {
 mod tests {
     use super::*;
     use crate::bits::BitReader;
-    use crate::header::SequenceState;
-    use crate::unit::Splitter;
 
     #[test]
     fn each_component_predicts_its_own_coefficients() {
-        let mut splitter = Splitter::default();
-        splitter.push(include_bytes!("../tests/fixtures/elementary.m2v"));
-        let unit = splitter.pull().expect("a picture");
-        let mut context = unit.read_headers(&mut SequenceState::default()).expect("a context");
+        let mut context = PictureContext::of_fixture();
         context.coding.intra_dc_precision = 1;
         let mut predictors = DcPredictors::new(&context);
         let mut differences = |blocks: &[(u8, i16)]| {

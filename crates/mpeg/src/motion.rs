@@ -356,8 +356,7 @@ fn read_dmvector(reader: &mut BitReader<'_>) -> i8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::header::{PictureStructure, SequenceState};
-    use crate::unit::Splitter;
+    use crate::header::PictureStructure;
 
     fn component(f_code: u8, predictor: i16, magnitude: u8, negative: bool, residual: u32) -> i16 {
         let mut writer = BitWriter::default();
@@ -381,11 +380,7 @@ mod tests {
 
     /// A context for vectors: a frame or a field, with these `f_code`.
     fn context(structure: PictureStructure, f_code: u8) -> PictureContext {
-        let mut state = SequenceState::default();
-        let stream = include_bytes!("../tests/fixtures/elementary.m2v");
-        let mut splitter = Splitter::default();
-        splitter.push(stream);
-        let mut context = splitter.pull().and_then(|unit| unit.read_headers(&mut state)).expect("a picture");
+        let mut context = PictureContext::of_fixture();
         context.coding.structure = structure;
         context.coding.f_code = [[f_code; 2]; 2];
         context

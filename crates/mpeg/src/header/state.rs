@@ -106,6 +106,15 @@ impl PictureContext {
         self.coding.structure != PictureStructure::Frame
     }
 
+    /// That of the first picture of a fixture.
+    #[cfg(test)]
+    pub(crate) fn of_fixture() -> Self {
+        let mut splitter = crate::unit::Splitter::default();
+        splitter.push(include_bytes!("../../tests/fixtures/elementary.m2v"));
+        let unit = splitter.pull().expect("a picture");
+        unit.read_headers(&mut SequenceState::default()).expect("a context")
+    }
+
     /// The same with this `intra_vlc_format`.
     pub(crate) fn with_intra_vlc_format(&self, intra_vlc_format: bool) -> Self {
         let coding = PictureCodingExtension { intra_vlc_format, ..self.coding.clone() };

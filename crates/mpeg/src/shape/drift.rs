@@ -9,6 +9,7 @@ use crate::decode::prediction_loop::{Opened, PredictionLoop};
 use crate::decode::reconstruct::{BlockPlace, Reconstructor, reconstruct_with};
 use crate::header::{PictureContext, PictureKind};
 use crate::picture::{Block, Code, Macroblock, Picture};
+use std::borrow::Cow;
 
 /// The largest frame whose drift is followed, in macroblocks.
 const LARGEST_FRAME: usize = 1 << 18;
@@ -115,21 +116,21 @@ impl Drift {
 }
 
 /// The reference frames of the output.
-struct Outputs {
-    forward: Frame,
+struct Outputs<'a> {
+    forward: Cow<'a, Frame>,
     /// `None` where it is the same.
-    backward: Option<Frame>,
+    backward: Option<Cow<'a, Frame>>,
 }
 
-impl Outputs {
+impl<'a> Outputs<'a> {
     fn new(
         context: &PictureContext,
-        inputs: &References<'_, u8>,
+        inputs: &References<'a, u8>,
         errors: Option<&References<'_, i16>>,
     ) -> Self {
-        let sum = |input: &Frame, error: Option<&Frame<i16>>| match error {
-            Some(error) => input.plus(error),
-            None => input.clone(),
+        let sum = |input: &'a Frame, error: Option<&Frame<i16>>| match error {
+            Some(error) => Cow::Owned(input.plus(error)),
+            None => Cow::Borrowed(input),
         };
         let is_b = context.kind() == PictureKind::B;
         Self {
@@ -139,7 +140,7 @@ impl Outputs {
     }
 
     fn references(&self) -> References<'_, u8> {
-        let backward = self.backward.as_ref().unwrap_or(&self.forward);
+        let backward = self.backward.as_deref().unwrap_or(&self.forward);
         References { forward: &self.forward, backward, first_field: None }
     }
 }
@@ -150,7 +151,7 @@ pub(super) struct MotionError<'a> {
     errors: Option<&'a References<'a, i16>>,
     inputs: &'a References<'a, u8>,
     /// Made where motion is searched for.
-    outputs: Option<Outputs>,
+    outputs: Option<Outputs<'a>>,
     /// The prediction of the input, and that of the input's frames by the other motion.
     before: Prediction<u8>,
     after: Prediction<u8>,

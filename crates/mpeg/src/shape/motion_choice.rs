@@ -256,15 +256,11 @@ fn pattern_bits(chroma: Chroma, coded: u16) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::header::{PictureStructure, SequenceState};
-    use crate::unit::Splitter;
+    use crate::header::PictureStructure;
 
     /// A frame picture of this kind with one type of prediction, whose vectors have residuals of one bit.
     fn context(kind: PictureKind) -> PictureContext {
-        let mut splitter = Splitter::default();
-        splitter.push(include_bytes!("../../tests/fixtures/elementary.m2v"));
-        let unit = splitter.pull().expect("a picture");
-        let mut context = unit.read_headers(&mut SequenceState::default()).expect("a context");
+        let mut context = PictureContext::of_fixture();
         context.header.kind = kind;
         context.coding.structure = PictureStructure::Frame;
         context.coding.frame_pred_frame_dct = true;

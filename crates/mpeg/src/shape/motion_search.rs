@@ -130,15 +130,11 @@ const AROUND: [(i16, i16); 4] = [(0, -1), (-1, 0), (1, 0), (0, 1)];
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::header::{PictureStructure, SequenceState};
-    use crate::unit::Splitter;
+    use crate::header::PictureStructure;
 
     /// A frame picture.
     fn context() -> PictureContext {
-        let mut splitter = Splitter::default();
-        splitter.push(include_bytes!("../../tests/fixtures/elementary.m2v"));
-        let unit = splitter.pull().expect("a picture");
-        let mut context = unit.read_headers(&mut SequenceState::default()).expect("a context");
+        let mut context = PictureContext::of_fixture();
         context.coding.structure = PictureStructure::Frame;
         context
     }

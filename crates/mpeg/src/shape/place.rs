@@ -43,9 +43,7 @@ impl Place {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::header::SequenceState;
     use crate::picture::{Macroblock, Slice};
-    use crate::unit::Splitter;
 
     /// A slice with the macroblocks of these addresses, the first of them with the index `first`.
     fn slice(first: usize, count: usize) -> Slice {
@@ -64,10 +62,7 @@ mod tests {
 
     #[test]
     fn skipped_macroblocks_reset_vectors_in_p_and_repeat_them_in_b() {
-        let mut splitter = Splitter::default();
-        splitter.push(include_bytes!("../../tests/fixtures/elementary.m2v"));
-        let unit = splitter.pull().expect("a picture");
-        let mut context = unit.read_headers(&mut SequenceState::default()).expect("a context");
+        let mut context = PictureContext::of_fixture();
         let mut parsed = Picture::default();
         // Two slices; 2 and 3 are skipped in the first one.
         for address in [0, 1, 4, 5, 11, 12] {
