@@ -12,7 +12,7 @@ pub enum Programs {
     All,
 }
 
-/// How a [`LiveShaper`] works.
+/// How a [`LiveShaper`](super::LiveShaper) works.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// How pictures are shaped. A window also ends where its first picture would leave too late.

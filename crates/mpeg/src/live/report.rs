@@ -22,7 +22,7 @@ pub struct Report {
     pub unshaped_programs: u64,
     /// Times at which the stream had other programmes than before.
     pub program_changes: u64,
-    /// Times at which the stream turned to other video, which passed unchanged: see [`LiveShaper::refusal`].
+    /// Times at which the stream turned to other video, which passed unchanged: see [`LiveShaper::refusal`](super::LiveShaper::refusal).
     pub without_video: u64,
     /// What the programmes were given together last, in bit/s; `None` for a target that is a ratio.
     pub rate_bps: Option<u64>,

@@ -188,10 +188,8 @@ impl ProgramSearch {
             let is_proven = self.programs == Programs::All || self.is_proven(now, branch);
             self.lists_all(&[branch.program]) || self.is_alive(now, branch) && is_proven
         };
-        let programs = |branches: &mut dyn Iterator<Item = &Branch>| -> Vec<VideoProgram> {
-            branches.map(|branch| branch.program).collect()
-        };
-        let kept = programs(&mut present.iter().filter(stays));
+        let program = |branch: &Branch| branch.program;
+        let kept: Vec<_> = present.iter().filter(stays).map(program).collect();
         if kept.is_empty() {
             return self.newcomers(now);
         }
@@ -201,7 +199,7 @@ impl ProgramSearch {
         // Those that are no longer listed may end one behind the other, before others take their places.
         let is_recent = self.since.is_some_and(|since| now.since(since) <= LONGEST_GAP);
         if !self.is_known(now) || is_recent && !self.lists_all(&kept) {
-            return programs(&mut present.iter());
+            return present.iter().map(program).collect();
         }
         let is_new = |program: &VideoProgram| !kept.iter().any(|kept| kept.has_video_of(program));
         let new: Vec<_> =
