@@ -106,6 +106,38 @@ impl<'a> BitReader<'a> {
     }
 }
 
+/// Gathers short codes in a register: a [`BitWriter`] stores every write.
+#[derive(Debug)]
+pub(crate) struct Gathered<'a> {
+    writer: &'a mut BitWriter,
+    word: u64,
+    count: u32,
+}
+
+impl<'a> Gathered<'a> {
+    #[inline(always)]
+    pub(crate) fn new(writer: &'a mut BitWriter) -> Self {
+        Self { writer, word: 0, count: 0 }
+    }
+
+    /// As [`BitWriter::put`].
+    #[inline(always)]
+    pub(crate) fn put(&mut self, value: u32, count: u32) {
+        if self.count + count > BitWriter::LONGEST {
+            self.writer.put_long(self.word, self.count);
+            (self.word, self.count) = (0, 0);
+        }
+        self.word = self.word << count | u64::from(value);
+        self.count += count;
+    }
+
+    /// Writes what is gathered.
+    #[inline(always)]
+    pub(crate) fn finish(self) {
+        self.writer.put_long(self.word, self.count);
+    }
+}
+
 /// Appends bits to bytes. Reuse it with [`BitWriter::clear`] to keep its memory.
 // Every write stores a whole word, whose last bytes the next write overwrites, so there is no branch on the number of
 // pending bits.
@@ -244,6 +276,13 @@ mod tests {
                 writer.put((u64::from(value) & ((1 << count) - 1)) as u32, count);
             }
             let bytes = writer.finish();
+            let mut writer = BitWriter::default();
+            let mut gathered = Gathered::new(&mut writer);
+            for &(value, count) in &fields {
+                gathered.put((u64::from(value) & ((1 << count) - 1)) as u32, count);
+            }
+            gathered.finish();
+            prop_assert_eq!(&writer.finish(), &bytes);
             let mut reader = BitReader::new(&bytes);
             for &(value, count) in &fields {
                 prop_assert_eq!(u64::from(reader.bits(count)), u64::from(value) & ((1 << count) - 1));

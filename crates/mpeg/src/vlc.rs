@@ -334,7 +334,14 @@ impl Coefficients {
 
     #[inline]
     pub(crate) fn write_end_of_block(&self, writer: &mut BitWriter) {
-        writer.put(u32::from(self.end_of_block.0), u32::from(self.end_of_block.1));
+        let (bits, length) = self.end_of_block();
+        writer.put(bits, length);
+    }
+
+    /// The end of a block and its length.
+    #[inline]
+    pub(crate) fn end_of_block(&self) -> (u32, u32) {
+        (u32::from(self.end_of_block.0), u32::from(self.end_of_block.1))
     }
 
     /// Length in bits of a code, sign included; 0 where it needs an escape.
@@ -361,17 +368,11 @@ impl Coefficients {
         bits
     }
 
-    /// Writes a code; false, and nothing is written, where it needs an escape.
-    #[inline]
-    pub(crate) fn write(&self, writer: &mut BitWriter, run: u32, level: i32) -> bool {
-        let magnitude = level.unsigned_abs();
-        match self.encode.get(run as usize).and_then(|row| row.get(magnitude as usize)) {
-            Some(&(pattern, bits)) if bits > 0 => {
-                writer.put(u32::from(pattern) << 1 | u32::from(level < 0), u32::from(bits) + 1);
-                true
-            }
-            _ => false,
-        }
+    /// The bits of a code and its length, sign included; `None` where it needs an escape.
+    #[inline(always)]
+    pub(crate) fn code(&self, run: u32, level: i32) -> Option<(u32, u32)> {
+        let &(pattern, bits) = self.encode.get(run as usize)?.get(level.unsigned_abs() as usize)?;
+        (bits > 0).then(|| (u32::from(pattern) << 1 | u32::from(level < 0), u32::from(bits) + 1))
     }
 }
 
@@ -434,16 +435,14 @@ mod tests {
         for coefficients in [&TABLE_ZERO, &TABLE_ONE] {
             let mut count = 0;
             for run in 0..64 {
-                for level in (-64..=64).filter(|&level| level != 0) {
-                    let mut writer = BitWriter::default();
-                    if !coefficients.write(&mut writer, run, level) {
+                for level in (-64..=64i32).filter(|&level| level != 0) {
+                    let Some((word, bits)) = coefficients.code(run, level) else {
                         assert_eq!(coefficients.length(run, level.unsigned_abs()), 0);
                         continue;
-                    }
+                    };
                     count += 1;
-                    assert_eq!(writer.bit_length() as u32, coefficients.length(run, level.unsigned_abs()));
-                    let bits = writer.bit_length() as u32;
-                    let bytes = writer.finish();
+                    assert_eq!(bits, coefficients.length(run, level.unsigned_abs()));
+                    let bytes = (word << (32 - bits)).to_be_bytes();
                     let code = coefficients.peek(&BitReader::new(&bytes));
                     assert_eq!(
                         (code.run(), code.level(), code.bits(), code.kind()),

@@ -2,7 +2,7 @@
 //! Else DC coefficients and vectors are copied, and their predictors keep their values.
 
 use super::form::Form;
-use crate::bits::BitWriter;
+use crate::bits::{BitWriter, Gathered};
 use crate::dc::{DcPredictors, write_difference};
 use crate::decode::predict::Motion;
 use crate::header::{Chroma, PictureContext, PictureKind, PictureStructure};
@@ -404,7 +404,8 @@ impl<C: Content> Rewriter<'_, C> {
                 };
                 let level = i32::from(code.level()) - lower;
                 let mpeg2 = self.context.mpeg2;
-                write_code(self.writer, table, u32::from(code.position()), next, level, mpeg2);
+                let (bits, length) = code_word(table, u32::from(code.position()), next, level, mpeg2);
+                self.writer.put(bits, length);
             }
         }
         self.pending.end = start + bits_of_first(codes, count) as usize;
@@ -413,7 +414,7 @@ impl<C: Content> Rewriter<'_, C> {
     /// Writes an intra block whose table is another one than that of the input.
     fn write_kept(&mut self, table: &Coefficients, codes: &[Code], kept: u64, lowered: u64) {
         let (mut next, mpeg2) = (1, self.context.mpeg2);
-        let writer = self.out();
+        let mut writer = Gathered::new(self.out());
         let mut left = kept & u64::MAX.checked_shr(64 - codes.len().min(64) as u32).unwrap_or(0);
         while left != 0 {
             let index = left.trailing_zeros();
@@ -421,10 +422,13 @@ impl<C: Content> Rewriter<'_, C> {
             let code = codes[index as usize];
             let lower = (lowered >> index & 1) as i32 * i32::from(code.level().signum());
             let (position, level) = (u32::from(code.position()), i32::from(code.level()) - lower);
-            write_code(writer, table, position, next, level, mpeg2);
+            let (bits, length) = code_word(table, position, next, level, mpeg2);
+            writer.put(bits, length);
             next = position + 1;
         }
-        table.write_end_of_block(writer);
+        let (bits, length) = table.end_of_block();
+        writer.put(bits, length);
+        writer.finish();
     }
 
     /// Makes the pending bits end at bit `at`, where the next ones begin.
@@ -456,8 +460,7 @@ impl<C: Content> Rewriter<'_, C> {
             }
             let codes = &blocks.codes[first..usize::from(end)];
             let mpeg2 = self.context.mpeg2;
-            write_codes(self.out(), table, codes, intra, mpeg2);
-            table.write_end_of_block(self.out());
+            write_block(self.out(), table, codes, intra, mpeg2);
             first = usize::from(end);
         }
     }
@@ -495,8 +498,7 @@ impl<C: Content> Rewriter<'_, C> {
                 Codes::New([]) if !intra => {}
                 Codes::New(codes) => {
                     let mpeg2 = self.context.mpeg2;
-                    write_codes(self.out(), table, codes, intra, mpeg2);
-                    table.write_end_of_block(self.out());
+                    write_block(self.out(), table, codes, intra, mpeg2);
                 }
             }
         }
@@ -573,41 +575,40 @@ pub(crate) fn code_bits(table: &Coefficients, blocks: NewBlocks<'_>) -> u32 {
     bits.sum()
 }
 
-fn write_codes(writer: &mut BitWriter, table: &Coefficients, codes: &[Code], intra: bool, mpeg2: bool) {
-    let mut next = u32::from(intra);
+/// Writes the codes of a block, and its end.
+fn write_block(writer: &mut BitWriter, table: &Coefficients, codes: &[Code], intra: bool, mpeg2: bool) {
+    let (mut writer, mut next) = (Gathered::new(writer), u32::from(intra));
     for code in codes {
-        write_code(writer, table, u32::from(code.position()), next, i32::from(code.level()), mpeg2);
-        next = u32::from(code.position()) + 1;
+        let position = u32::from(code.position());
+        let (bits, length) = code_word(table, position, next, i32::from(code.level()), mpeg2);
+        writer.put(bits, length);
+        next = position + 1;
     }
+    let (bits, length) = table.end_of_block();
+    writer.put(bits, length);
+    writer.finish();
 }
 
-/// Writes a code at `position`; its run begins at `next`.
-#[inline]
-fn write_code(
-    writer: &mut BitWriter,
-    table: &Coefficients,
-    position: u32,
-    next: u32,
-    level: i32,
-    mpeg2: bool,
-) {
+/// The bits of a code at `position` and its length; its run begins at `next`.
+#[inline(always)]
+fn code_word(table: &Coefficients, position: u32, next: u32, level: i32, mpeg2: bool) -> (u32, u32) {
+    let run = position - next;
     if position == 0 && level.abs() == 1 {
         // Only the first code of a non-intra block has position 0.
-        writer.put(2 + u32::from(level < 0), 2);
-    } else if !table.write(writer, position - next, level) {
-        write_escape(writer, position - next, level, mpeg2);
+        return (2 + u32::from(level < 0), 2);
     }
+    table.code(run, level).unwrap_or_else(|| escape(run, level, mpeg2))
 }
 
 /// 13818-2, table B.16; 11172-2, table 2-B.5g.
-fn write_escape(writer: &mut BitWriter, run: u32, level: i32, mpeg2: bool) {
-    writer.put((1 << 6) | run, 12);
+fn escape(run: u32, level: i32, mpeg2: bool) -> (u32, u32) {
+    let start = 1 << 6 | run;
     if mpeg2 {
-        writer.put(level as u32 & 0xfff, 12);
+        (start << 12 | level as u32 & 0xfff, 24)
     } else if level.abs() < 128 {
-        writer.put(level as u32 & 0xff, 8);
+        (start << 8 | level as u32 & 0xff, 20)
     } else {
         let prefix = if level < 0 { 0x80 } else { 0 };
-        writer.put((prefix << 8) | (level as u32 & 0xff), 16);
+        (start << 16 | prefix << 8 | level as u32 & 0xff, 28)
     }
 }
