@@ -7,6 +7,7 @@ use super::inputs::Inputs;
 use super::parallel;
 use super::picture::PictureShaper;
 use super::rate_control::RateControl;
+use super::spare::Spare;
 use super::window::{self, Fit};
 use crate::header::PictureKind;
 
@@ -266,7 +267,10 @@ impl LambdaSearch {
         let sampling = (macroblocks / SAMPLE).clamp(1, SAMPLING);
         let threads = config.threads;
         let mut sample = |pictures: &mut [PictureShaper], lambda: f64| {
-            parallel::for_each(threads, pictures, |picture| picture.recode(lambda as f32, sampling));
+            let spare = Spare::default();
+            parallel::for_each(threads, pictures, |picture| {
+                spare.lend(picture, |picture| picture.recode(lambda as f32, sampling));
+            });
             pictures.iter().map(|picture| picture.expected_bits(sampling)).sum()
         };
         let whole: f64 = pictures.iter().map(|picture| picture.bits_in() as f64).sum();
@@ -354,9 +358,12 @@ impl LambdaSearch {
 
 /// Recodes and writes all pictures; returns their bits.
 fn write(config: &Config, pictures: &mut [PictureShaper], lambda: f64) -> f64 {
+    let spare = Spare::default();
     parallel::for_each(config.threads, pictures, |picture| {
-        picture.recode(lambda as f32, 1);
-        picture.write_recoded();
+        spare.lend(picture, |picture| {
+            picture.recode(lambda as f32, 1);
+            picture.write_recoded();
+        });
     });
     pictures.iter().map(|picture| picture.writer.bit_length() as f64).sum()
 }

@@ -44,6 +44,7 @@ mod scale_map;
 mod seconds;
 mod shaper;
 mod slope;
+mod spare;
 mod trellis;
 mod truncation;
 mod window;

@@ -52,6 +52,8 @@ pub(crate) struct PictureShaper {
     /// Weight of an error in each macroblock.
     pub(crate) importance: Vec<f32>,
     pub(crate) recoded: Recoded,
+    /// What its macroblocks saved when they were last recoded, in bits.
+    saved_bits: f64,
     pub(super) closed: ClosedLoop,
     /// In a closed loop: the reference frames of the input, where they are known and motion may be chosen.
     pub(super) inputs: Option<PredictionLoop>,
@@ -307,6 +309,7 @@ impl PictureShaper {
         self.report.lambda = f64::from(lambda);
         self.report.quantiser_factor = self.factor;
         self.report.distortion = recoded.distortion;
+        self.saved_bits = recoded.saved_bits;
     }
 
     /// The mean quantiser scale of its macroblocks; 0 where there is none.
@@ -356,7 +359,7 @@ impl PictureShaper {
         if !self.is_shapeable() {
             return self.bits_in() as f64;
         }
-        self.bits_in() as f64 - self.saved_by_table as f64 - self.recoded.saved_bits * sampling as f64
+        self.bits_in() as f64 - self.saved_by_table as f64 - self.saved_bits * sampling as f64
     }
 
     pub(crate) fn write_recoded(&mut self) {

@@ -69,12 +69,20 @@ impl Recoded {
         self.intra_vlc_format = intra_vlc_format;
         self.codes.clear();
         // Every entry is written before it is read.
-        self.choices.resize(blocks, Choice::ALL);
-        self.firsts.resize(blocks, 0);
+        if self.choices.len() < blocks {
+            self.choices.resize(blocks, Choice::ALL);
+            self.firsts.resize(blocks, 0);
+        }
         self.outcomes.clear();
         self.saved_bits = 0.0;
         self.distortion = 0.0;
         self.lost = Lost::default();
+    }
+
+    /// Blocks for which it has memory.
+    #[cfg(test)]
+    pub(super) fn room(&self) -> usize {
+        self.choices.len()
     }
 
     /// Requantises the next macroblock, in the order of the picture. `importance` is the weight of its errors over lambda.
