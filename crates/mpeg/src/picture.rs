@@ -80,17 +80,30 @@ pub struct Block {
     pub start: u32,
     /// Index of its first code in [`Picture::codes`].
     pub first: u32,
-    /// Number of codes; the DC of an intra block and the end of block are not counted.
-    pub count: u8,
-    /// 0 to 3 luminance, then Cb and Cr in turn.
-    pub index: u8,
-    /// True in intra macroblocks.
-    pub intra: bool,
     /// Intra blocks: the quantised DC coefficient.
     pub dc: i16,
+    /// Number of codes; the DC of an intra block and the end of block are not counted.
+    pub count: u8,
+    /// Its index, and [`Block::INTRA`].
+    pub(crate) kind: u8,
 }
 
 impl Block {
+    /// Set in `kind` of blocks of intra macroblocks.
+    pub(crate) const INTRA: u8 = 1 << 7;
+
+    /// 0 to 3 luminance, then Cb and Cr in turn.
+    #[inline]
+    pub fn index(&self) -> u8 {
+        self.kind & !Self::INTRA
+    }
+
+    /// True in intra macroblocks.
+    #[inline]
+    pub fn is_intra(&self) -> bool {
+        self.kind & Self::INTRA != 0
+    }
+
     /// The indices of its codes.
     #[inline]
     pub fn codes(&self) -> Range<usize> {
@@ -98,8 +111,9 @@ impl Block {
     }
 
     /// True for a chrominance block.
+    #[inline]
     pub fn is_chroma(&self) -> bool {
-        self.index >= 4
+        self.index() >= 4
     }
 }
 
@@ -134,18 +148,18 @@ pub type Vectors = [[Vector; 2]; 2];
 pub struct Macroblock {
     /// Number in the picture, row by row.
     pub address: u32,
-    /// Bit of the slice where it begins, `macroblock_address_increment` included.
-    pub start: u32,
-    /// Bit behind `macroblock_address_increment`, where its type begins.
+    /// Bit of the slice behind `macroblock_address_increment`, where its type begins.
     pub kind_at: u32,
-    /// First bit of its vectors.
-    pub vectors_at: u32,
-    /// Bit behind its vectors (and the marker of concealment vectors), where pattern or blocks begin.
-    pub vectors_end: u32,
     /// Bit behind its last block.
     pub end: u32,
     /// Index of its first block in [`Picture::blocks`].
     pub first_block: u32,
+    /// Bits of `macroblock_address_increment`: not more than 22 000 in the largest picture.
+    pub increment_bits: u16,
+    /// Bits of its type and modes, up to its vectors: 14 at most.
+    pub modes_bits: u8,
+    /// Bits of its vectors, and of the marker behind concealment vectors: four vectors take 156 at most.
+    pub vectors_bits: u8,
     /// `macroblock_type`: flags of [`crate::tables::macroblock`].
     pub flags: u8,
     /// `frame_motion_type` or `field_motion_type`, or the default where they are absent.
@@ -162,8 +176,6 @@ pub struct Macroblock {
     pub field_select: u8,
     /// `dmvector`
     pub dmvector: [i8; 2],
-    /// Bits of `macroblock_stuffing` before it (MPEG-1).
-    pub stuffing: u32,
     /// `vector'`, decoded; unused ones are arbitrary.
     pub vectors: Vectors,
 }
@@ -179,6 +191,24 @@ impl Macroblock {
     #[inline]
     pub fn is_intra(&self) -> bool {
         self.has(mb::INTRA)
+    }
+
+    /// Bit of the slice where `macroblock_address_increment` begins, behind any stuffing.
+    #[inline]
+    pub fn increment_at(&self) -> u32 {
+        self.kind_at - u32::from(self.increment_bits)
+    }
+
+    /// First bit of its vectors.
+    #[inline]
+    pub fn vectors_at(&self) -> u32 {
+        self.kind_at + u32::from(self.modes_bits)
+    }
+
+    /// Bit behind its vectors and their marker, where pattern or blocks begin.
+    #[inline]
+    pub fn vectors_end(&self) -> u32 {
+        self.vectors_at() + u32::from(self.vectors_bits)
     }
 
     /// The indices of its blocks.
@@ -335,4 +365,15 @@ impl Picture {
 #[inline]
 pub(crate) fn bits_of_first(codes: &[Code], count: usize) -> u32 {
     count.checked_sub(1).map_or(0, |last| u32::from(codes[last].end()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Windows of pictures pass through the second cache, so each octet of these counts.
+    #[test]
+    fn parsed_pictures_are_small() {
+        assert_eq!([size_of::<Macroblock>(), size_of::<Block>(), size_of::<Code>()], [48, 12, 4]);
+    }
 }

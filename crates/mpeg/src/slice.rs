@@ -29,10 +29,16 @@ impl Picture {
             end: self.macroblocks[first..].last().map_or(macroblocks_at, |last| last.end),
             macroblocks: first..self.macroblocks.len(),
             base_address,
-            stuffing: self.macroblocks[first..].iter().map(|macroblock| macroblock.stuffing).sum(),
+            stuffing: if context.mpeg2 { 0 } else { stuffing_in(&self.macroblocks[first..], macroblocks_at) },
             damage,
         });
     }
+}
+
+/// Bits of stuffing between macroblocks of a slice, the first of which begins at a bit.
+fn stuffing_in(macroblocks: &[Macroblock], begin: u32) -> u32 {
+    let mut end = begin;
+    macroblocks.iter().map(|next| next.increment_at() - std::mem::replace(&mut end, next.end)).sum()
 }
 
 /// The state of the parser within a slice.
@@ -133,10 +139,10 @@ impl<'a> SliceReader<'a> {
     fn read_macroblock(&mut self, picture: &mut Picture, first: bool) -> Result<(), Damage> {
         let Picture { macroblocks, blocks, codes, .. } = picture;
         let Some(macroblock) = macroblocks.last_mut() else { return Ok(()) };
-        macroblock.start = self.reader.position() as u32;
-        macroblock.stuffing = self.read_address(first)?;
+        let increment_at = self.read_address(first)?;
         macroblock.address = self.address as u32;
-        macroblock.kind_at = self.reader.position() as u32;
+        let kind_at = self.reader.position();
+        (macroblock.kind_at, macroblock.increment_bits) = (kind_at as u32, (kind_at - increment_at) as u16);
         self.reader.refill();
         macroblock.flags = self.types.read(&mut self.reader).ok_or(Damage::Code)?;
         (macroblock.motion, macroblock.field_dct) = self.read_modes(macroblock.flags)?;
@@ -144,23 +150,26 @@ impl<'a> SliceReader<'a> {
             self.read_quantiser()?;
         }
         macroblock.quantiser = self.quantiser;
-        macroblock.vectors_at = self.reader.position() as u32;
+        let vectors_at = self.reader.position();
+        macroblock.modes_bits = (vectors_at - kind_at) as u8;
         self.read_vectors(macroblock)?;
-        macroblock.vectors_end = self.reader.position() as u32;
+        macroblock.vectors_bits = (self.reader.position() - vectors_at) as u8;
         macroblock.first_block = blocks.len() as u32;
         self.read_blocks(blocks, codes, macroblock)?;
         macroblock.end = self.reader.position() as u32;
         Ok(())
     }
 
-    /// Reads stuffing and address increment; returns the bits of stuffing.
-    fn read_address(&mut self, first: bool) -> Result<u32, Damage> {
+    /// Reads stuffing and address increment; returns the bit where the increment begins.
+    fn read_address(&mut self, first: bool) -> Result<usize, Damage> {
         let mut increment = 0;
-        let mut stuffing = 0;
+        let mut begins = self.reader.position();
         loop {
             self.reader.refill();
             match vlc::ADDRESS_INCREMENT.read(&mut self.reader).ok_or(Damage::Code)? {
-                mb::ADDRESS_STUFFING if !self.context.mpeg2 && increment == 0 => stuffing += 11,
+                mb::ADDRESS_STUFFING if !self.context.mpeg2 && increment == 0 => {
+                    begins = self.reader.position();
+                }
                 mb::ADDRESS_STUFFING => return Err(Damage::Code),
                 mb::ADDRESS_ESCAPE => increment += 33,
                 last => {
@@ -183,7 +192,7 @@ impl<'a> SliceReader<'a> {
                 self.predictors.reset();
             }
         }
-        Ok(stuffing)
+        Ok(begins)
     }
 
     /// Reads motion type and DCT type, or takes their defaults.
@@ -278,7 +287,7 @@ impl<'a> SliceReader<'a> {
                 memory.get_mut(filled..).and_then(<[Code]>::first_chunk_mut).ok_or(Damage::Coefficients)?;
             let count = if dc_only { 0 } else { read_codes(&mut reader, room, table, intra, mpeg2)? };
             filled += count;
-            blocks.push(Block { start, first, count: count as u8, index, intra, dc });
+            blocks.push(Block { start, first, dc, count: count as u8, kind: index | Block::INTRA });
         }
         codes.set_filled(filled);
         self.reader.move_to(&reader);
@@ -321,7 +330,7 @@ impl<'a> SliceReader<'a> {
             let (first, start) = (filled as u32 + from, bits);
             bits += u32::from(room[end as usize - 1].end()) + TABLE_ZERO.end_of_block_bits();
             let count = end - std::mem::replace(&mut from, end);
-            Block { start, first, count: count as u8, index, intra: false, dc: 0 }
+            Block { start, first, dc: 0, count: count as u8, kind: index }
         }));
         codes.set_filled(filled + from as usize);
         Ok(())

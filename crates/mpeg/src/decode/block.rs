@@ -12,7 +12,7 @@ pub(crate) fn dequantise(
     out: &mut [i32; 64],
 ) {
     let intra = macroblock.is_intra();
-    dequantise_codes(context, intra, block.index, macroblock.quantiser, codes, out);
+    dequantise_codes(context, intra, block.index(), macroblock.quantiser, codes, out);
     if intra {
         out[0] = i32::from(block.dc) * (8 >> context.coding.intra_dc_precision);
     }

@@ -19,7 +19,7 @@ pub(crate) fn reconstruct(
         for block in picture.blocks_of(macroblock) {
             dequantise(context, macroblock, block, picture.codes_of(block), &mut coefficients);
             idct::inverse(&mut coefficients);
-            reconstructor.add(macroblock, block.index, &coefficients);
+            reconstructor.add(macroblock, block.index(), &coefficients);
         }
     })
 }

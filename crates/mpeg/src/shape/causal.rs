@@ -61,7 +61,8 @@ impl Causal {
             for block in parsed.blocks_of(macroblock) {
                 let codes = block.codes();
                 let distortion = &mut part.distortion[codes.start - part.first..codes.end - part.first];
-                let error = drift.map(|drift| drift.samples(context, macroblock, block.index).coefficients());
+                let error =
+                    drift.map(|drift| drift.samples(context, macroblock, block.index()).coefficients());
                 fill(distortion, context, macroblock, block, parsed.codes_of(block), error.as_ref());
             }
         });

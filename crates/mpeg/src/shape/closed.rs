@@ -205,7 +205,7 @@ impl ClosedLoop {
         let mut coded = 0;
         let mut old = parsed.blocks_of(macroblock).iter().peekable();
         for index in 0..coder.context.chroma.blocks() as u8 {
-            let block = old.next_if(|block| block.index == index);
+            let block = old.next_if(|block| block.index() == index);
             let codes = block.map(|block| parsed.codes_of(block));
             if coder.intra {
                 self.dc.extend(block.map(|block| block.dc));

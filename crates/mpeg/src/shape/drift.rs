@@ -269,7 +269,7 @@ impl<'a> MotionError<'a> {
         for block in parsed.blocks_of(macroblock) {
             dequantise(self.context, macroblock, block, parsed.codes_of(block), &mut samples);
             idct::inverse(&mut samples);
-            let place = BlockPlace::of(self.context, macroblock, block.index);
+            let place = BlockPlace::of(self.context, macroblock, block.index());
             let plane = &mut self.input.planes[place.component];
             for (at, samples) in place.lines().zip(samples.chunks_exact(8)) {
                 for (sample, &value) in plane[at..at + 8].iter_mut().zip(samples) {
@@ -373,7 +373,7 @@ impl ErrorSink<'_, '_> {
     pub(super) fn add_dropped(&mut self, macroblock: &Macroblock, block: &Block, codes: &[Code]) {
         let mut dropped = [0; 64];
         let (intra, quantiser) = (macroblock.is_intra(), macroblock.quantiser);
-        dequantise_codes(self.context, intra, block.index, quantiser, codes, &mut dropped);
-        self.add(macroblock, block.index, &[0; 64], &dropped);
+        dequantise_codes(self.context, intra, block.index(), quantiser, codes, &mut dropped);
+        self.add(macroblock, block.index(), &[0; 64], &dropped);
     }
 }

@@ -224,11 +224,11 @@ impl PictureShaper {
                 keep[index] = block.count;
                 return;
             }
-            let kept = breakpoint.saturating_sub(u8::from(block.intra)).min(block.count);
+            let kept = breakpoint.saturating_sub(u8::from(block.is_intra())).min(block.count);
             keep[index] = kept;
             cuts[cut_count] = index as u32;
             cut_count += usize::from(kept < block.count);
-            let empty = kept == 0 && !block.intra;
+            let empty = kept == 0 && !block.is_intra();
             empties[slice] |= empty;
             lost_blocks += u64::from(empty);
             lost_codes += u64::from(block.count - kept);

@@ -207,11 +207,11 @@ impl<C: Content> Rewriter<'_, C> {
             }
             None => {
                 if flags == macroblock.flags && same_scale {
-                    self.copy(macroblock.kind_at as usize, macroblock.vectors_at as usize);
+                    self.copy(macroblock.kind_at as usize, macroblock.vectors_at() as usize);
                 } else {
                     self.write_modes(Form::of(self.context, macroblock), flags);
                 }
-                self.copy(macroblock.vectors_at as usize, macroblock.vectors_end as usize);
+                self.copy(macroblock.vectors_at() as usize, macroblock.vectors_end() as usize);
             }
         }
         if let Some(blocks) = self.content.new_blocks(index).filter(|_| has_forms || !intra) {
@@ -222,7 +222,7 @@ impl<C: Content> Rewriter<'_, C> {
         }
         if pattern.count_ones() == u32::from(macroblock.blocks) && pattern != 0 {
             let blocks_at = self.picture.blocks[macroblock.first_block as usize].start;
-            self.copy(macroblock.vectors_end as usize, blocks_at as usize);
+            self.copy(macroblock.vectors_end() as usize, blocks_at as usize);
         } else if pattern != 0 {
             self.write_pattern(pattern);
         }
@@ -266,7 +266,7 @@ impl<C: Content> Rewriter<'_, C> {
         let mut left = self.content.coded_blocks(index, macroblock);
         let mut pattern = 0;
         for block in self.picture.blocks_of(macroblock) {
-            pattern |= (left & 1) << (last - block.index);
+            pattern |= (left & 1) << (last - block.index());
             left >>= 1;
         }
         pattern
@@ -304,8 +304,7 @@ impl<C: Content> Rewriter<'_, C> {
         let as_it_was = self.address == self.address_before;
         self.address = macroblock.address as i32;
         if as_it_was {
-            let at = macroblock.start + macroblock.stuffing;
-            return self.copy(at as usize, macroblock.kind_at as usize);
+            return self.copy(macroblock.increment_at() as usize, macroblock.kind_at as usize);
         }
         while increment > 33 {
             vlc::ADDRESS_INCREMENT.write(self.out(), mb::ADDRESS_ESCAPE);
@@ -469,7 +468,7 @@ impl<C: Content> Rewriter<'_, C> {
         let intra = macroblock.is_intra();
         let table = self.table(intra);
         let end_of_block = coefficients(self.context, intra).end_of_block_bits() as usize;
-        let mut end = macroblock.vectors_end as usize;
+        let mut end = macroblock.vectors_end() as usize;
         for index in macroblock.block_range() {
             let block = &self.picture.blocks[index];
             let start = block.start as usize;

@@ -49,9 +49,11 @@ pub(crate) fn splice_slice(
     let mut splicer = Splicer { writer, context, picture, bytes: &data[slice.bytes.clone()], copied: 0 };
     let macroblocks = &picture.macroblocks[slice.macroblocks.clone()];
     if slice.stuffing > 0 {
+        let mut end = slice.macroblocks_at;
         for macroblock in macroblocks {
-            splicer.skip(macroblock.start, macroblock.start + macroblock.stuffing);
+            splicer.skip(end, macroblock.increment_at());
             splicer.cut_blocks(cuts, macroblock.block_range().end);
+            end = macroblock.end;
         }
     } else if let Some(last) = macroblocks.last() {
         splicer.cut_blocks(cuts, last.block_range().end);
@@ -80,7 +82,7 @@ impl Splicer<'_> {
         while let Some(index) = cuts.next_before(end) {
             let block = &self.picture.blocks[index];
             let codes = self.picture.codes_of(block);
-            let table = coefficients(self.context, block.intra);
+            let table = coefficients(self.context, block.is_intra());
             let from = block.start + bits_of_first(codes, usize::from(cuts.keep[index]));
             let to = block.start + bits_of_first(codes, codes.len()) + table.end_of_block_bits();
             self.skip(from, to);

@@ -95,7 +95,7 @@ fn compare(before: &(PictureContext, Picture), after: &(PictureContext, Picture)
                 assert!(found.blocks == 0 || found.field_dct == macroblock.field_dct, "{label}");
                 let sources = before.1.blocks_of(macroblock);
                 for block in after.1.blocks_of(found) {
-                    let source = sources.iter().find(|source| source.index == block.index);
+                    let source = sources.iter().find(|source| source.index() == block.index());
                     assert_eq!(source.map(|source| source.dc), Some(block.dc), "{label}");
                 }
             }

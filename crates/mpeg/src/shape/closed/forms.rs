@@ -131,7 +131,7 @@ impl ClosedLoop {
         let (mut ends, mut first) = (blocks.ends.iter().peekable(), 0);
         let mut old = parsed.blocks_of(macroblock).iter().peekable();
         for index in 0..coder.context.chroma.blocks() as u8 {
-            let before = old.next_if(|block| block.index == index).map(|block| parsed.codes_of(block));
+            let before = old.next_if(|block| block.index() == index).map(|block| parsed.codes_of(block));
             let is_coded = blocks.coded >> index & 1 != 0;
             let end = ends.next_if(|_| is_coded).map_or(first, |&end| usize::from(end));
             let codes = &blocks.codes[first..end];
