@@ -2,7 +2,7 @@
 //! stream.
 
 use crate::tables::macroblock as mb;
-use crate::vlc::Coefficients;
+use crate::vlc::INTRA_LENGTHS;
 use std::ops::{Deref, Range};
 
 /// One run-level code of a block, in one word, so that the reader fills it by one addition. From bit 0 up: 7 bits of
@@ -335,11 +335,14 @@ impl Picture {
         &self.codes[block.codes()]
     }
 
-    /// Bits of the codes of intra blocks with this table, of one block in `sampling`.
-    pub(crate) fn intra_bits(&self, table: &Coefficients, sampling: usize) -> u64 {
+    /// Bits of the codes of intra blocks with table B.14, and with B.15, of one block in `sampling`.
+    pub(crate) fn intra_bits(&self, sampling: usize) -> [u64; 2] {
         let intra = self.macroblocks.iter().filter(|macroblock| macroblock.is_intra());
         let blocks = intra.flat_map(|macroblock| self.blocks_of(macroblock)).step_by(sampling);
-        blocks.map(|block| u64::from(table.block_bits(self.codes_of(block), true))).sum()
+        blocks.fold([0; 2], |[zero, one], block| {
+            let bits = INTRA_LENGTHS.block_bits(self.codes_of(block));
+            [zero + u64::from(bits[0]), one + u64::from(bits[1])]
+        })
     }
 
     /// The codes of a macroblock's luminance blocks, and those of its chrominance blocks.

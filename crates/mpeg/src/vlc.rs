@@ -376,6 +376,46 @@ impl Coefficients {
     }
 }
 
+/// Lengths of the codes of intra blocks with both tables, by run and [`Code::magnitude`]: with table B.14 in the lower half of a word and
+/// with B.15 in the upper one, so that both are added at once. An escape has the length of one of MPEG-2.
+#[derive(Debug)]
+pub(crate) struct IntraLengths([[u32; Code::MAGNITUDES]; 64]);
+
+pub(crate) static INTRA_LENGTHS: IntraLengths = IntraLengths::new([&TABLE_ZERO, &TABLE_ONE]);
+
+impl IntraLengths {
+    const ESCAPE: u32 = 24;
+
+    const fn new(tables: [&Coefficients; 2]) -> Self {
+        let mut built = Self([[Self::ESCAPE << 16 | Self::ESCAPE; Code::MAGNITUDES]; 64]);
+        let mut at = 0;
+        while at < 32 * ESCAPE_LEVEL {
+            let (run, magnitude) = (at / ESCAPE_LEVEL, at % ESCAPE_LEVEL);
+            let [zero, one] = tables;
+            built.0[run][magnitude] =
+                Self::bits(one.encode[run][magnitude].1) << 16 | Self::bits(zero.encode[run][magnitude].1);
+            at += 1;
+        }
+        built
+    }
+
+    /// Length of a code without its sign; 0 for none.
+    const fn bits(length: u8) -> u32 {
+        if length > 0 { length as u32 + 1 } else { Self::ESCAPE }
+    }
+
+    /// Bits of the codes of an intra block with table B.14, and with B.15, and of its end.
+    pub(crate) fn block_bits(&self, codes: &[Code]) -> [u32; 2] {
+        let (mut next, mut bits) = (1, 0);
+        for code in codes {
+            let position = usize::from(code.position());
+            let run = position.wrapping_sub(std::mem::replace(&mut next, position + 1)) % 64;
+            bits += self.0[run][usize::from(code.magnitude())];
+        }
+        [(bits & 0xffff) + TABLE_ZERO.end_of_block_bits(), (bits >> 16) + TABLE_ONE.end_of_block_bits()]
+    }
+}
+
 /// The table of a block's run-level codes.
 pub(crate) fn coefficients(context: &PictureContext, intra: bool) -> &'static Coefficients {
     intra_coefficients(intra && context.coding.intra_vlc_format)
@@ -387,8 +427,8 @@ pub(crate) fn intra_coefficients(intra_vlc_format: bool) -> &'static Coefficient
 }
 
 /// The `intra_vlc_format` whose table takes fewer bits, the `present` one where both take as many; and how many fewer.
-pub(crate) fn cheaper_intra_table(present: bool, bits: impl Fn(&Coefficients) -> u64) -> (bool, u64) {
-    let [now, other] = [present, !present].map(|format| bits(intra_coefficients(format)));
+pub(crate) fn cheaper_intra_table(present: bool, bits: [u64; 2]) -> (bool, u64) {
+    let [now, other] = [present, !present].map(|format| bits[usize::from(format)]);
     if other < now { (!present, now - other) } else { (present, 0) }
 }
 
@@ -419,14 +459,24 @@ mod tests {
     }
 
     #[test]
+    fn bits_of_an_intra_block_are_those_of_either_table() {
+        let codes = [(-1, 1), (3, 3), (-40, 4), (41, 6), (2000, 9), (-15, 40), (1, 63)];
+        let codes = codes.map(|(level, position)| Code::new(level, position));
+        for count in 0..=codes.len() {
+            let either = [&TABLE_ZERO, &TABLE_ONE].map(|table| table.block_bits(&codes[..count], true));
+            assert_eq!(INTRA_LENGTHS.block_bits(&codes[..count]), either);
+        }
+    }
+
+    #[test]
     fn the_table_changes_only_where_that_saves_bits() {
-        let many = |few: &'static Coefficients| {
-            move |table: &Coefficients| if std::ptr::eq(table, few) { 90 } else { 100 }
-        };
-        assert_eq!(cheaper_intra_table(false, many(&TABLE_ONE)), (true, 10));
-        assert_eq!(cheaper_intra_table(true, many(&TABLE_ONE)), (true, 0));
-        assert_eq!(cheaper_intra_table(true, many(&TABLE_ZERO)), (false, 10));
-        assert_eq!([false, true].map(|present| cheaper_intra_table(present, |_| 7)), [(false, 0), (true, 0)]);
+        assert_eq!(cheaper_intra_table(false, [100, 90]), (true, 10));
+        assert_eq!(cheaper_intra_table(true, [100, 90]), (true, 0));
+        assert_eq!(cheaper_intra_table(true, [90, 100]), (false, 10));
+        assert_eq!(
+            [false, true].map(|present| cheaper_intra_table(present, [7; 2])),
+            [(false, 0), (true, 0)]
+        );
     }
 
     /// Every run and level of a table is read back.

@@ -9,7 +9,6 @@ use super::rate_control::RateControl;
 use super::report::Shaped;
 use super::requantize;
 use super::truncation;
-use std::num::NonZeroUsize;
 
 /// Pictures that are shaped together.
 #[derive(Debug, Default)]
@@ -31,8 +30,14 @@ pub(super) struct BatchShaper {
 
 impl Batch {
     /// Parses the slices; needs no state.
-    pub(super) fn parse(&mut self, threads: NonZeroUsize) {
-        parallel::for_each(threads, &mut self.pictures, PictureShaper::parse);
+    pub(super) fn parse(&mut self, config: &Config) {
+        let chooses_table = matches!(config.method, Method::Auto);
+        parallel::for_each(config.threads, &mut self.pictures, |picture| {
+            picture.parse();
+            if chooses_table {
+                picture.count_intra_bits();
+            }
+        });
     }
 
     /// The output, in order, once the batch is shaped.
@@ -53,8 +58,8 @@ impl BatchShaper {
         }
     }
 
-    pub(super) fn threads(&self) -> NonZeroUsize {
-        self.config.threads
+    pub(super) fn config(&self) -> &Config {
+        &self.config
     }
 
     /// Shapes and writes a batch that is parsed.

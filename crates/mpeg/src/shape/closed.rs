@@ -11,7 +11,7 @@ use super::recode::dither;
 use crate::decode::prediction_loop::PredictionLoop;
 use crate::header::PictureContext;
 use crate::picture::{Code, Macroblock, Picture};
-use crate::vlc::{Coefficients, cheaper_intra_table};
+use crate::vlc::{Coefficients, TABLE_ONE, TABLE_ZERO, cheaper_intra_table};
 use crate::write::form::Form;
 use crate::write::rewrite::{Codes, Content, NewBlocks, code_bits};
 use forms::Moving;
@@ -168,7 +168,8 @@ impl ClosedLoop {
         let bits = |table: &Coefficients| -> u64 {
             intra.clone().map(|index| u64::from(code_bits(table, self.blocks_of(index)))).sum()
         };
-        self.intra_vlc_format = cheaper_intra_table(self.intra_vlc_format, bits).0;
+        self.intra_vlc_format =
+            cheaper_intra_table(self.intra_vlc_format, [&TABLE_ZERO, &TABLE_ONE].map(bits)).0;
         self.intra_vlc_format
     }
 
@@ -279,6 +280,7 @@ mod tests {
             let mut picture = PictureShaper::default();
             (picture.unit, picture.context) = (unit, context);
             picture.parse();
+            picture.count_intra_bits();
             picture.choose_intra_table();
             match how {
                 How::WithMotion => inputs.decode(std::slice::from_mut(&mut picture)),

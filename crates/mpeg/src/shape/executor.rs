@@ -31,7 +31,7 @@ impl Executor {
     pub(super) fn pass(&mut self, mut batch: Batch) -> Batch {
         match self {
             Self::Inline(shaper) => {
-                batch.parse(shaper.threads());
+                batch.parse(shaper.config());
                 shaper.shape(&mut batch);
                 batch
             }
@@ -75,10 +75,10 @@ impl Pipeline {
 
 /// Shapes one batch while the next one is parsed, until no more can come.
 fn run_steps(mut shaper: BatchShaper, collected: &Receiver<Batch>, done: &Sender<Batch>) {
-    let threads = shaper.threads();
+    let config = shaper.config().clone();
     let mut parsed = Batch::default();
     while let Ok(mut next) = collected.recv() {
-        rayon::join(|| shaper.shape(&mut parsed), || next.parse(threads));
+        rayon::join(|| shaper.shape(&mut parsed), || next.parse(&config));
         if done.send(std::mem::replace(&mut parsed, next)).is_err() {
             break;
         }

@@ -2,7 +2,7 @@
 //! so the bits that it saves cost no error.
 
 use super::picture::PictureShaper;
-use crate::vlc::{Coefficients, cheaper_intra_table};
+use crate::vlc::cheaper_intra_table;
 
 /// One block in so many is sampled; macroblocks have 6, 8 or 12, so these are of all components.
 const SAMPLING: usize = 7;
@@ -10,13 +10,18 @@ const SAMPLING: usize = 7;
 const SAMPLED_FROM: usize = 3500;
 
 impl PictureShaper {
+    /// Counts the bits of the intra blocks of the input with either table, right behind the parser: later they must come from farther
+    /// caches.
+    pub(super) fn count_intra_bits(&mut self) {
+        let sampling = if self.parsed.blocks.len() < SAMPLED_FROM { 1 } else { SAMPLING };
+        self.intra_bits = self.parsed.intra_bits(sampling).map(|bits| sampling as u64 * bits);
+    }
+
     /// Chooses the table with which the intra blocks of the input take fewer bits, where it may change.
     pub(super) fn choose_intra_table(&mut self) {
         let Some(context) = self.context.as_ref().filter(|_| self.may_change_table()) else { return };
-        let sampling = if self.parsed.blocks.len() < SAMPLED_FROM { 1 } else { SAMPLING };
-        let bits = |table: &Coefficients| sampling as u64 * self.parsed.intra_bits(table, sampling);
         (self.intra_vlc_format, self.saved_by_table) =
-            cheaper_intra_table(context.coding.intra_vlc_format, bits);
+            cheaper_intra_table(context.coding.intra_vlc_format, self.intra_bits);
     }
 
     /// Leaves the table as it is in the input.
@@ -82,6 +87,7 @@ mod tests {
         picture.context = unit.read_headers(state);
         picture.unit = unit;
         picture.parse();
+        picture.count_intra_bits();
         picture.importance.resize(picture.parsed.macroblocks.len(), 1.0);
         picture
     }

@@ -63,6 +63,8 @@ pub(crate) struct PictureShaper {
     pub(super) intra_vlc_format: bool,
     pub(super) saved_by_table: u64,
     pub(super) keeps_table: bool,
+    /// Bits of its intra blocks with table B.14, and with B.15, where that was counted.
+    pub(super) intra_bits: [u64; 2],
     /// The factor by which recoding multiplies the quantiser scales.
     pub(crate) factor: f64,
     /// What `requantize` found for it.
@@ -92,6 +94,7 @@ impl PictureShaper {
         self.found = None;
         self.closed.forget();
         (self.intra_vlc_format, self.saved_by_table, self.keeps_table) = (false, 0, false);
+        self.intra_bits = [0; 2];
         self.report =
             PictureReport { bits_in: self.bits_in(), quantiser_factor: 1.0, ..PictureReport::default() };
         let report = &mut self.report;
