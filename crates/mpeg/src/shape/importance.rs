@@ -71,6 +71,36 @@ impl Grid {
         row * (self.columns + 1) + column
     }
 
+    /// Adds what of `amount` remains to where the vectors of a macroblock point to.
+    #[inline(always)]
+    fn add_moved(&mut self, cells: Cells, vectors: [Vector; 2], in_lines: bool, amount: f32) {
+        // A single vector stands in both places. Nearly all are so, in pictures of whole frames.
+        if cells.count == 1 && vectors[0] == vectors[1] {
+            self.add_vector(cells, vectors[0], in_lines, amount * remaining(vectors[0]));
+        } else {
+            self.add_parts(cells, vectors, in_lines, amount);
+        }
+    }
+
+    #[inline(never)]
+    fn add_parts(&mut self, cells: Cells, vectors: [Vector; 2], in_lines: bool, amount: f32) {
+        let (share, vectors) =
+            if vectors[0] == vectors[1] { (1.0, &vectors[..1]) } else { (0.5, &vectors[..]) };
+        for &vector in vectors {
+            let amount = share * amount * remaining(vector) / cells.count as f32;
+            for i in 0..cells.count {
+                self.add_vector(Cells { row: cells.row + i, ..cells }, vector, in_lines, amount);
+            }
+        }
+    }
+
+    /// Adds `amount` to where a vector from the first of the cells points to.
+    #[inline(always)]
+    fn add_vector(&mut self, Cells { column, row, .. }: Cells, vector: Vector, in_lines: bool, amount: f32) {
+        let down = i32::from(vector.y) * if in_lines { 2 } else { 1 };
+        self.add(32 * column as i32 + i32::from(vector.x), 32 * row as i32 + down, amount);
+    }
+
     /// Adds `amount` to the macroblocks that the one at (`x`, `y`), in half samples, overlaps.
     #[inline(always)]
     fn add(&mut self, x: i32, y: i32, amount: f32) {
@@ -91,6 +121,12 @@ impl Grid {
     }
 }
 
+/// The share of an error that remains after prediction with a vector.
+#[inline(always)]
+fn remaining(vector: Vector) -> f32 {
+    REMAINING[usize::from(vector.y as u8 & 1) << 1 | usize::from(vector.x as u8 & 1)]
+}
+
 /// Fills `importance` of each picture: one weight a macroblock, at least 1. `future` is the importance that the newest
 /// reference picture gathers from pictures behind the window.
 pub(crate) fn weigh(pictures: &mut [PictureShaper], future: f32) {
@@ -102,7 +138,6 @@ pub(crate) fn weigh(pictures: &mut [PictureShaper], future: f32) {
         let (columns, rows) = frame_grid(&context);
         let start = if Some(index) == newest { future } else { 0.0 };
         let own = grids[index].take().unwrap_or_else(|| Grid::new(columns, rows, start));
-        fill(&mut pictures[index], &context, &own);
         // A new sequence header may have changed the size; nothing is predicted across it.
         let is_alike = |&reference: &usize| {
             pictures[reference].context.as_ref().map(frame_grid) == Some((columns, rows))
@@ -113,7 +148,7 @@ pub(crate) fn weigh(pictures: &mut [PictureShaper], future: f32) {
             reference
                 .map(|reference| grids[reference].take().unwrap_or_else(|| Grid::new(columns, rows, start)))
         });
-        propagate(&pictures[index], &context, &own, &mut gathered);
+        propagate(&mut pictures[index], &context, &own, &mut gathered);
         for (reference, grid) in references.into_iter().zip(gathered) {
             if let Some(reference) = reference {
                 grids[reference] = grid;
@@ -152,38 +187,53 @@ fn frame_grid(context: &PictureContext) -> (usize, usize) {
     (context.columns, if context.is_field() { 2 * context.rows } else { context.rows })
 }
 
-/// Column, first row and number of the frame's macroblocks that a macroblock covers: one, or two in a field picture.
-fn cells(context: &PictureContext, address: u32) -> (usize, usize, usize) {
-    // In 32 bits, because a division of 64 takes longer.
-    let columns = context.columns as u32;
-    let (column, row) = ((address % columns) as usize, (address / columns) as usize);
-    if context.is_field() { (column, 2 * row, 2) } else { (column, row, 1) }
+/// The frame's macroblocks that a macroblock covers: one, or two in a field picture.
+#[derive(Debug, Clone, Copy)]
+struct Cells {
+    column: usize,
+    /// The first one.
+    row: usize,
+    count: usize,
 }
 
-fn fill(picture: &mut PictureShaper, context: &PictureContext, grid: &Grid) {
-    let macroblocks = &picture.parsed.macroblocks;
-    picture.importance.clear();
-    picture.importance.extend(macroblocks.iter().map(|macroblock| weight(context, macroblock.address, grid)));
+impl Cells {
+    #[inline(always)]
+    fn of(context: &PictureContext, address: u32) -> Self {
+        // In 32 bits, because a division of 64 takes longer.
+        let columns = context.columns as u32;
+        let (column, row) = ((address % columns) as usize, (address / columns) as usize);
+        if context.is_field() {
+            Self { column, row: 2 * row, count: 2 }
+        } else {
+            Self { column, row, count: 1 }
+        }
+    }
+
+    /// Weight of an error in them: 1 for their own picture, and what they gather from others.
+    #[inline(always)]
+    fn weight(self, grid: &Grid) -> f32 {
+        let sum: f32 = (0..self.count).map(|i| grid.gathered[grid.at(self.column, self.row + i)]).sum();
+        1.0 + sum / self.count as f32
+    }
 }
 
-/// Weight of an error in a macroblock: 1 for its own picture, and what it gathers from others.
-fn weight(context: &PictureContext, address: u32, grid: &Grid) -> f32 {
-    let (column, row, count) = cells(context, address);
-    let sum: f32 = (0..count).map(|i| grid.gathered[grid.at(column, row + i)]).sum();
-    1.0 + sum / count as f32
-}
-
-fn propagate(picture: &PictureShaper, context: &PictureContext, own: &Grid, gathered: &mut Gathered) {
-    for slice in &picture.parsed.slices {
+/// Weighs the macroblocks of a picture by what it gathered, and passes their weights on to its references.
+fn propagate(picture: &mut PictureShaper, context: &PictureContext, own: &Grid, gathered: &mut Gathered) {
+    let (parsed, importance) = (&picture.parsed, &mut picture.importance);
+    importance.clear();
+    importance.resize(parsed.macroblocks.len(), 1.0);
+    for slice in &parsed.slices {
         let mut before: Option<&Macroblock> = None;
-        for index in slice.macroblocks.clone() {
-            let macroblock = &picture.parsed.macroblocks[index];
+        let macroblocks = &parsed.macroblocks[slice.macroblocks.clone()];
+        for (macroblock, importance) in macroblocks.iter().zip(&mut importance[slice.macroblocks.clone()]) {
             if let Some(before) = before {
                 for address in before.address + 1..macroblock.address {
-                    propagate_skipped(context, before, address, own, gathered);
+                    propagate_skipped(context, before, Cells::of(context, address), own, gathered);
                 }
             }
-            propagate_coded(context, macroblock, picture.importance[index], gathered);
+            let cells = Cells::of(context, macroblock.address);
+            *importance = cells.weight(own);
+            propagate_coded(context, macroblock, cells, *importance, gathered);
             before = Some(macroblock);
         }
     }
@@ -192,20 +242,14 @@ fn propagate(picture: &PictureShaper, context: &PictureContext, own: &Grid, gath
 fn propagate_skipped(
     context: &PictureContext,
     before: &Macroblock,
-    address: u32,
+    cells: Cells,
     own: &Grid,
     gathered: &mut Gathered,
 ) {
     if context.kind() == PictureKind::B {
-        let mut as_before = before.clone();
-        as_before.address = address;
-        propagate_coded(context, &as_before, 1.0, gathered);
+        propagate_coded(context, before, cells, 1.0, gathered);
     } else if let [Some(grid), _] = gathered {
-        let (column, row, count) = cells(context, address);
-        let still = weight(context, address, own) * WHOLE_SAMPLE;
-        for i in 0..count {
-            grid.add(32 * column as i32, 32 * (row + i) as i32, still / count as f32);
-        }
+        grid.add_moved(cells, [Vector::default(); 2], false, cells.weight(own));
     }
 }
 
@@ -213,6 +257,7 @@ fn propagate_skipped(
 fn propagate_coded(
     context: &PictureContext,
     macroblock: &Macroblock,
+    cells: Cells,
     importance: f32,
     gathered: &mut Gathered,
 ) {
@@ -220,7 +265,6 @@ fn propagate_coded(
         return;
     }
     let still = context.kind() == PictureKind::P && macroblock.flags & FORWARD == 0;
-    let (column, row, count) = cells(context, macroblock.address);
     let in_lines = context.is_field() || macroblock.motion != MotionType::Frame;
     let both = macroblock.has(FORWARD | BACKWARD) || macroblock.motion == MotionType::DualPrime;
     let averaged = if both { AVERAGED } else { 1.0 };
@@ -229,16 +273,6 @@ fn propagate_coded(
             continue;
         };
         let vectors = if still { [Vector::default(); 2] } else { macroblock.vectors[s] };
-        // A single vector stands in both places.
-        let (share, vectors) =
-            if vectors[0] == vectors[1] { (1.0, &vectors[..1]) } else { (0.5, &vectors[..]) };
-        for vector in vectors {
-            let remaining = REMAINING[usize::from(vector.y as u8 & 1) << 1 | usize::from(vector.x as u8 & 1)];
-            let amount = share * importance * averaged * remaining / count as f32;
-            let down = i32::from(vector.y) * if in_lines { 2 } else { 1 };
-            for i in 0..count {
-                grid.add(32 * column as i32 + i32::from(vector.x), 32 * (row + i) as i32 + down, amount);
-            }
-        }
+        grid.add_moved(cells, vectors, in_lines, importance * averaged);
     }
 }
