@@ -10,6 +10,7 @@ use super::rate_control::RateControl;
 use super::spare::Spare;
 use super::window::{self, Fit};
 use crate::header::PictureKind;
+use std::sync::Arc;
 
 /// How close a window comes to its budget, as a share of it; the rest is carried over.
 const TOLERANCE: f64 = 0.05;
@@ -214,17 +215,20 @@ pub(super) struct LambdaSearch {
     lambda: f64,
     /// The share of the aim by which bits last fell where lambda grew by a factor of e.
     fall: f64,
+    /// Those that begin where this one is share it.
+    spare: Arc<Spare>,
 }
 
 impl LambdaSearch {
     pub(super) fn new() -> Self {
-        Self { lambda: FIRST_LAMBDA, fall: FIRST_FALL }
+        Self { lambda: FIRST_LAMBDA, fall: FIRST_FALL, spare: Arc::default() }
     }
 
     /// Writes pictures whose scales are chosen already in `budget` bits; returns the bits they take.
     fn fit(&mut self, config: &Config, pictures: &mut [PictureShaper], budget: f64, tolerance: f64) -> f64 {
+        let spare = self.spare.clone();
         self.search(pictures, budget, tolerance, ROUNDS, &mut |pictures: &mut [PictureShaper], lambda| {
-            write(config, pictures, lambda)
+            write(config, pictures, lambda, &spare)
         })
     }
 
@@ -265,9 +269,8 @@ impl LambdaSearch {
     fn fit_sample(&mut self, config: &Config, pictures: &mut [PictureShaper], budget: f64) {
         let macroblocks: usize = pictures.iter().map(|picture| picture.parsed.macroblocks.len()).sum();
         let sampling = (macroblocks / SAMPLE).clamp(1, SAMPLING);
-        let threads = config.threads;
+        let (threads, spare) = (config.threads, self.spare.clone());
         let mut sample = |pictures: &mut [PictureShaper], lambda: f64| {
-            let spare = Spare::default();
             parallel::for_each(threads, pictures, |picture| {
                 spare.lend(picture, |picture| picture.recode(lambda as f32, sampling));
             });
@@ -357,8 +360,7 @@ impl LambdaSearch {
 }
 
 /// Recodes and writes all pictures; returns their bits.
-fn write(config: &Config, pictures: &mut [PictureShaper], lambda: f64) -> f64 {
-    let spare = Spare::default();
+fn write(config: &Config, pictures: &mut [PictureShaper], lambda: f64, spare: &Spare) -> f64 {
     parallel::for_each(config.threads, pictures, |picture| {
         spare.lend(picture, |picture| {
             picture.recode(lambda as f32, 1);
