@@ -190,8 +190,10 @@ pub(crate) struct Recoder {
     smallest: [f32; 2],
     /// Levels whose scale is unchanged.
     same_levels: &'static [SameLevels; 2],
-    /// Tables for new scales, by class and old scale code, each with the new code it was made for.
+    /// Tables for new scales, each with the new code it was made for, ...
     new_scales: Vec<(u8, Levels)>,
+    /// ... and the number of each, from 1 on, by class and old scale code; 0 for none.
+    numbers: [u8; 64],
     scratch: Scratch,
 }
 
@@ -216,6 +218,7 @@ impl Recoder {
             intra_vlc_format,
             same_levels: &SAME_LEVELS,
             new_scales: Vec::new(),
+            numbers: [0; 64],
             scratch: Scratch::default(),
         }
     }
@@ -254,10 +257,12 @@ impl Recoder {
         let class = usize::from(!intra);
         let [from, to] = [macroblock.quantiser & 31, quantiser & 31].map(usize::from);
         let scales = [self.scales[from], self.scales[to]];
-        if self.new_scales.is_empty() {
-            self.new_scales.resize(2 * self.scales.len(), (0, Levels::default()));
+        let number = &mut self.numbers[class << 5 | from];
+        if *number == 0 {
+            self.new_scales.push((0, Levels::default()));
+            *number = self.new_scales.len() as u8;
         }
-        let (made_for, levels) = &mut self.new_scales[class << 5 | from];
+        let (made_for, levels) = &mut self.new_scales[usize::from(*number) - 1];
         if *made_for != quantiser {
             *made_for = quantiser;
             *levels = std::array::from_fn(|magnitude| Level::new(magnitude as i32, class as f32, scales));
