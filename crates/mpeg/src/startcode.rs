@@ -65,16 +65,27 @@ impl Span {
 
 /// The offset of the first `00 00 01` at or behind `from` that is followed by a byte.
 pub fn find(data: &[u8], from: usize) -> Option<usize> {
-    // Every third byte is enough: a prefix can be near only where it is 0 or 1.
-    let mut at = from + 2;
-    while at + 1 < data.len() {
-        match data[at] {
-            0 => at += 1,
-            1 if data[at - 1] == 0 && data[at - 2] == 0 => return Some(at - 2),
-            _ => at += 3,
+    let begins = |at: usize| matches!(data.get(at..), Some([0, 0, 1, _, ..]));
+    let mut at = from;
+    while let Some(word) = data.get(at..).and_then(<[u8]>::first_chunk) {
+        match pair_of_zeros(u64::from_le_bytes(*word)) {
+            // The last byte may be the first zero.
+            None => at += 7,
+            Some(pair) if begins(at + pair) => return Some(at + pair),
+            Some(pair) => at += pair + 1,
         }
     }
-    None
+    (at..data.len()).find(|&at| begins(at))
+}
+
+/// The place of the first two bytes of a word that are 0, from the lowest byte on. Behind a 0 a byte of 1 may count as one too.
+#[inline]
+fn pair_of_zeros(word: u64) -> Option<usize> {
+    const ONES: u64 = u64::MAX / 0xff;
+    // The highest bit of each byte that is 0, because only these borrow and have not had that bit.
+    let zeros = word.wrapping_sub(ONES) & !word & (ONES << 7);
+    let pairs = zeros & zeros >> 8;
+    (pairs != 0).then(|| pairs.trailing_zeros() as usize / 8)
 }
 
 /// A start code found by [`codes`].
