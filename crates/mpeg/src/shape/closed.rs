@@ -113,8 +113,8 @@ impl ClosedLoop {
         NewBlocks { coded: coded.blocks, codes: &self.codes[first..first + count], ends, dc }
     }
 
-    /// Codes a picture that is opened in `drift`, for `lambda`, squared error a bit. `context` has the `intra_vlc_format` of the output. `importance` is the weight of an error by
-    /// macroblock. `inputs` has the reference frames of the input, where they are known.
+    /// Codes a picture that is opened in `drift`, for `lambda`, squared error a bit. `context` has the `intra_vlc_format` of the output.
+    /// `importance` is the weight of an error by macroblock. `inputs` has the reference frames of the input, where they are known.
     pub(crate) fn code(
         &mut self,
         context: &PictureContext,
