@@ -62,19 +62,20 @@ impl LiveShaper {
         self.report.dropped_without_program += count as u64;
     }
 
-    /// Shapes other programmes where the tables name others.
+    /// Shapes other programmes where the tables name others whose packets come.
     pub(super) fn follow_tables(&mut self, now: Timestamp, packet: &PacketView) -> Result<(), Error> {
-        let wanted = self.search.next(now, packet, &self.branches);
+        let others = self.search.next(now, packet, &self.branches);
+        let are_others = others.is_some();
         let wanted = match self.search.watch(now, packet, &self.branches) {
             // The octets of other video do not count against what comes now.
             Some(true) => {
-                wanted.or_else(|| Some(self.branches.iter().map(|branch| branch.program).collect()))
+                others.or_else(|| Some(self.branches.iter().map(|branch| branch.program).collect()))
             }
             Some(false) => {
                 self.report.without_video += 1;
-                wanted
+                others
             }
-            None => wanted,
+            None => others,
         };
         if let Some(wanted) = wanted {
             if self.changed.is_some_and(|last| now.since(last) < LEAST_STAY) {
@@ -82,6 +83,7 @@ impl LiveShaper {
                 return Ok(());
             }
             self.changed = Some(now);
+            self.report.program_changes += u64::from(are_others);
             self.leave_programs()?;
             self.open(now, &wanted)?;
         }
@@ -97,9 +99,8 @@ impl LiveShaper {
         self.clock_pid = self.search.clock_pid(&first.program).or(self.clock_pid);
     }
 
-    /// Hands over what there is of the programmes of former tables.
+    /// Hands over what there is of the programmes that end.
     fn leave_programs(&mut self) -> Result<(), Error> {
-        self.report.program_changes += 1;
         self.each_branch(Branch::give_up)?;
         self.advance();
         let left: Vec<ProgramReport> = self.present().collect();
