@@ -40,6 +40,8 @@ fuzz_target!(|data: &[u8]| {
         }
         came.push((at, packet.clone()));
         is_refused |= shaper.push(at, &packet).is_err();
+        // Some calls take long.
+        shaper.report_computing(TimeDelta::from_micros(i64::from(*delay) * i64::from(packet.bytes()[187] % 8)));
         check(&mut shaper, &came);
         is_refused
     });

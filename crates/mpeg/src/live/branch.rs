@@ -1,9 +1,10 @@
 //! One programme of a live stream: its shaper, whose output has the packets of its input one for one.
 
+use super::load::Coded;
 use crate::container::{self, Error, Multiplex, PacketView, VideoProgram};
 use crate::pipeline::{self, Pipeline, Report};
 use crate::shape::{self, Target};
-use seaway_units::Timestamp;
+use seaway_units::{TimeDelta, Timestamp};
 
 /// Taken output is dropped once it is so long.
 const COMPACT: usize = 256 << 10;
@@ -23,6 +24,8 @@ pub(super) struct Branch {
     taken: usize,
     /// Packets that passed without it, whose output is dropped.
     unseen: usize,
+    /// What was shaped since [`Branch::take_coded`].
+    pub(super) coded: Coded,
     /// What was read and shaped since [`Branch::take_work`], in bits, and the sums of the pictures' lambdas.
     work: Work,
 }
@@ -61,9 +64,21 @@ impl Branch {
             video_pid: Some(video_pid),
             memory,
         };
-        let pipeline = Pipeline::new(pipeline::Config { shaper, container });
-        let (output, work) = (Vec::new(), Work::default());
-        Branch { program, proven: now, is_silent: false, now, pipeline, output, taken: 0, unseen: 0, work }
+        let mut pipeline = Pipeline::new(pipeline::Config { shaper, container });
+        // What it takes is not known.
+        pipeline.allow_closed_loop(false);
+        Branch {
+            program,
+            proven: now,
+            is_silent: false,
+            now,
+            pipeline,
+            output: Vec::new(),
+            taken: 0,
+            unseen: 0,
+            coded: Coded::default(),
+            work: Work::default(),
+        }
     }
 
     pub(super) fn push(&mut self, now: Timestamp, packet: &PacketView) -> Result<(), Error> {
@@ -95,6 +110,21 @@ impl Branch {
 
     pub(super) fn set_target(&mut self, target: Target) {
         self.pipeline.set_target(target);
+    }
+
+    /// As [`Pipeline::set_longest_window`].
+    pub(super) fn set_longest_window(&mut self, longest: TimeDelta) {
+        self.pipeline.set_longest_window(longest);
+    }
+
+    /// As [`Pipeline::allow_closed_loop`].
+    pub(super) fn allow_closed_loop(&mut self, allowed: bool) {
+        self.pipeline.allow_closed_loop(allowed);
+    }
+
+    /// What was shaped since the last call.
+    pub(super) fn take_coded(&mut self) -> Coded {
+        std::mem::take(&mut self.coded)
     }
 
     /// Packets that may be taken.
@@ -133,6 +163,9 @@ impl Branch {
             if picture.kind.is_some() && picture.damaged_slices == 0 {
                 self.proven = self.now;
             }
+            self.coded.seconds += record.seconds;
+            self.coded.bits[usize::from(picture.closed_loop)] += picture.bits_in;
+            self.coded.bits_out += picture.bits_out;
             self.work.bits_in += picture.bits_in;
             self.work.bits_out += picture.bits_out;
             self.work.weighted_lambda += picture.lambda * picture.bits_out as f64;

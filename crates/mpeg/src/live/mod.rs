@@ -8,6 +8,7 @@ mod branch;
 mod config;
 mod departures;
 mod division;
+mod load;
 mod playout;
 mod presence;
 mod programs;
@@ -24,6 +25,7 @@ use crate::pipeline::Schedule;
 use crate::shape::Target;
 use branch::{Branch, Work};
 use division::DIVISION;
+use load::{Coded, Load};
 use playout::PlayoutClock;
 use search::ProgramSearch;
 use seaway_units::{TimeDelta, Timestamp};
@@ -79,6 +81,7 @@ pub struct LiveShaper {
     /// For this packet windows were ended already.
     hurried: Option<u64>,
     ready: VecDeque<Departure>,
+    load: Load,
     share: RateShare,
     divided: Option<Timestamp>,
     /// What the programmes had to shape in the last seconds, and how many these are.
@@ -95,6 +98,7 @@ impl LiveShaper {
         let clock = PlayoutClock::new(config.delay, config.reserve());
         LiveShaper {
             search: ProgramSearch::new(config.programs, config.delay),
+            load: Load::new(config.delay),
             schedule: Schedule::constant(config.shaper.target),
             started: None,
             config,
@@ -189,6 +193,31 @@ impl LiveShaper {
         Ok(())
     }
 
+    /// Says how long the calls since the last report took by the caller's clock. Windows end early enough for it, and programmes
+    /// are coded in a closed loop only where there is time for that: never, where this is not called.
+    pub fn report_computing(&mut self, spent: TimeDelta) {
+        self.load.add(spent);
+        if !Load::is_due(self.branches.iter().map(|branch| branch.coded)) {
+            return;
+        }
+        let coded: Vec<Coded> = self.branches.iter_mut().map(Branch::take_coded).collect();
+        for (branch, allowed) in self.branches.iter_mut().zip(self.load.measure(&coded)) {
+            branch.allow_closed_loop(allowed);
+        }
+        self.set_longest_window();
+    }
+
+    /// Has windows end by themselves before their first packet has to leave.
+    fn set_longest_window(&mut self) {
+        let longest = self.clock.shortest_delay() - self.reserve();
+        self.branches.iter_mut().for_each(|branch| branch.set_longest_window(longest));
+    }
+
+    /// What of the delay is for computing.
+    fn reserve(&self) -> TimeDelta {
+        self.load.reserve(self.clock.shortest_delay(), self.config.reserve())
+    }
+
     /// Lets the oldest packet pass, shaped or not.
     fn hasten(&mut self) -> Result<(), Error> {
         let Some(first) = self.waiting.front() else { return Ok(()) };
@@ -230,7 +259,8 @@ impl LiveShaper {
     /// Counts so far.
     pub fn report(&self) -> Report {
         let programs = self.former.iter().cloned().chain(self.present()).collect();
-        Report { resyncs: self.clock.resyncs, rate_bps: self.rate_bps(), programs, ..self.report.clone() }
+        let (resyncs, rate_bps, load) = (self.clock.resyncs, self.rate_bps(), self.load.share());
+        Report { resyncs, rate_bps, load, programs, ..self.report.clone() }
     }
 
     /// Why the present stream passes unchanged: it has carried no video to shape for some seconds.
@@ -261,7 +291,7 @@ impl LiveShaper {
 
     /// When the window of a packet that is due then ends.
     fn hurry_at(&self, due: Timestamp) -> Timestamp {
-        due - self.config.reserve()
+        due - self.reserve()
     }
 
     /// When it is given up, if it is not there though its window has ended.

@@ -116,6 +116,7 @@ impl LiveShaper {
         let shaper = shape::Config { new_motion: false, ..shaper.clone() };
         let branch = |program: &VideoProgram| Branch::new(*program, shaper.clone(), *memory, now);
         self.branches = programs.iter().map(branch).collect();
+        self.set_longest_window();
         self.clock_pid = programs.first().map(|first| first.clock_pid);
         if let Some(rate) = self.shared_rate() {
             self.share_equally(rate);

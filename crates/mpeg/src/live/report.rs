@@ -24,6 +24,8 @@ pub struct Report {
     pub program_changes: u64,
     /// Times at which the stream turned to other video, which passed unchanged: see [`LiveShaper::refusal`](super::LiveShaper::refusal).
     pub without_video: u64,
+    /// The share of the time that shaping takes, about the highest of late; 0 where the caller does not report it.
+    pub load: f64,
     /// What the programmes were given together last, in bit/s; `None` for a target that is a ratio.
     pub rate_bps: Option<u64>,
     /// By programme, those of former tables first, 32 of them at most.

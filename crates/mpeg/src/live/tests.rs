@@ -411,6 +411,30 @@ fn other_programmes_are_shaped_from_their_tables_on() {
     }
 }
 
+/// Pictures in a closed loop, and all, of three times the stream at half its bits, where each call takes so long.
+fn coded_in_a_closed_loop(delay: i64, spent: Option<TimeDelta>) -> [u64; 2] {
+    let mut shaper = LiveShaper::new(config(delay, Programs::One(None), Target::Ratio(0.5)));
+    for (now, packet) in one_behind_the_other(&[STREAM; 3], 1) {
+        while let Some(due) = shaper.poll_timeout().filter(|due| *due <= now) {
+            shaper.handle_timeout(due).unwrap();
+        }
+        shaper.push(now, &packet).unwrap();
+        spent.iter().for_each(|&spent| shaper.report_computing(spent));
+        while shaper.pull().is_some() {}
+    }
+    let totals = &shaper.report().programs[0].report.totals;
+    [totals.closed_loop, totals.pictures]
+}
+
+#[test]
+fn a_closed_loop_is_for_machines_that_have_the_time() {
+    let [closed, all] = coded_in_a_closed_loop(600, Some(TimeDelta::from_micros(1)));
+    assert!(closed > all / 2, "{closed} of {all}");
+    let too_slow = [Some(TimeDelta::from_millis(1)), None];
+    assert_eq!(too_slow.map(|spent| coded_in_a_closed_loop(600, spent)[0]), [0, 0]);
+    assert_eq!(coded_in_a_closed_loop(120, Some(TimeDelta::ZERO))[0], 0);
+}
+
 #[test]
 fn programmes_share_a_rate() {
     let (out, report) = play(config(400, Programs::All, Target::Rate(Bitrate::from_kbps(150))));
@@ -476,6 +500,7 @@ fn play_rates(programs: Programs, rates: [u64; 3]) -> ([Vec<(Timestamp, f64)>; 2
             is_changed &= shaper.change_target(*now, Some(TimeDelta::from_secs(8)), third);
         }
         shaper.push(*now, packet).unwrap();
+        shaper.report_computing(TimeDelta::ZERO);
         out.extend(std::iter::from_fn(|| shaper.pull()));
     }
     let report = shaper.report();

@@ -103,6 +103,16 @@ impl Pipeline {
         self.schedule.change_from(self.shaper.elapsed(), at, target)
     }
 
+    /// As [`Shaper::set_longest_window`].
+    pub fn set_longest_window(&mut self, longest: TimeDelta) {
+        self.shaper.set_longest_window(longest);
+    }
+
+    /// As [`Shaper::allow_closed_loop`].
+    pub fn allow_closed_loop(&mut self, allowed: bool) {
+        self.shaper.allow_closed_loop(allowed);
+    }
+
     /// The format of the stream; `None` while it is not known.
     pub fn format(&self) -> Option<container::Format> {
         self.remuxer.format()
@@ -233,7 +243,8 @@ impl Pipeline {
             if let Some(ceiling) = &mut self.ceiling {
                 ceiling.add(pending.target, shaping.bits_out, pending.seconds);
             }
-            self.records.push_back(PictureRecord { index: pending.index, pts: pending.pts, shaping });
+            let Pending { index, pts, seconds, .. } = pending;
+            self.records.push_back(PictureRecord { index, pts, seconds, shaping });
         }
         Ok(())
     }

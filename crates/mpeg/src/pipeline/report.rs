@@ -21,6 +21,8 @@ pub struct PictureRecord {
     /// Presentation time stamp, 90 kHz, where the container gives one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pts: Option<u64>,
+    /// How long it is shown, in seconds.
+    pub seconds: f64,
     /// The report of the shaper.
     #[serde(flatten)]
     pub shaping: PictureReport,
@@ -53,6 +55,8 @@ pub struct Totals {
     pub damaged_slices: u64,
     /// Pictures that could not be reduced to their budget.
     pub at_floor: u64,
+    /// Pictures that were coded in a closed loop.
+    pub closed_loop: u64,
     /// Pictures that shaping would have made larger; they were copied.
     pub would_have_grown: u64,
     /// Pictures that were copied unchanged, by reason.
@@ -90,6 +94,7 @@ impl Totals {
         self.distortion += picture.distortion;
         self.damaged_slices += u64::from(picture.damaged_slices);
         self.at_floor += u64::from(picture.at_floor);
+        self.closed_loop += u64::from(picture.closed_loop);
         match picture.left_alone {
             Some(LeftAlone::NothingToDo) => self.left_alone.nothing_to_do += 1,
             Some(LeftAlone::NotReadable) => self.left_alone.not_readable += 1,

@@ -106,7 +106,8 @@ impl Auto {
         }
         let saving = OF_SAVING * (whole / budget - 1.0);
         let closed_below = config.closed_below(self.share_of_b.pass(pictures));
-        let is_closed = share_of_stream(pictures, budget / whole) < closed_below;
+        let is_closed = share_of_stream(pictures, budget / whole) < closed_below
+            && pictures.iter().all(|picture| picture.may_be_closed);
         let tolerance = if window::is_near_the_end(pictures) {
             LAST_TOLERANCE
         } else if window::must_be_exact(pictures) {

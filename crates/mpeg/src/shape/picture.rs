@@ -28,6 +28,8 @@ pub(crate) struct PictureShaper {
     pub(crate) target: Target,
     /// The share of its bits that a plan gives it.
     pub(crate) planned: Option<f64>,
+    /// `auto` may code it in a closed loop.
+    pub(crate) may_be_closed: bool,
     /// It is cut by the same share as the others.
     pub(crate) proportional: bool,
     /// The leaky bucket of its target, and its second where that is a rate.
@@ -147,9 +149,9 @@ impl PictureShaper {
         }
     }
 
-    /// The number of its second, where the seconds are to be even.
-    pub(crate) fn even_second(&self) -> Option<u64> {
-        self.second.filter(|second| second.even).map(|second| second.index)
+    /// The number of its second and the part of that, where the seconds are to be even.
+    pub(crate) fn even_second(&self) -> Option<(u64, u32)> {
+        self.second.filter(|second| second.even).map(|second| (second.index, second.part))
     }
 
     /// The rate in bit/s that each second is to take, if so.
@@ -369,6 +371,7 @@ impl PictureShaper {
         let Some(context) = self.context.as_ref().filter(|_| self.report.left_alone.is_none()) else {
             return self.copy();
         };
+        self.report.closed_loop = false;
         self.writer.clear();
         let [codes, blocks] = [self.parsed.codes.len() as u64, self.parsed.blocks.len() as u64];
         let lost = self.recoded.lost;
@@ -406,6 +409,7 @@ impl PictureShaper {
         report.lambda = f64::from(lambda);
         report.quantiser_factor = closed.quantiser_factor;
         report.distortion = closed.distortion;
+        report.closed_loop = true;
         if self.writer.bit_length() > 8 * self.unit.data.len() {
             // No picture grows: it stays as it is, with the errors of those before it.
             *drift = opened;

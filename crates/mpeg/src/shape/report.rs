@@ -50,6 +50,8 @@ pub struct PictureReport {
     pub damaged_slices: u32,
     /// True where the smallest possible size is above the budget.
     pub at_floor: bool,
+    /// True where it was coded in a closed loop, which corrects the errors of earlier pictures.
+    pub closed_loop: bool,
     /// Why it was copied unchanged, if so.
     pub left_alone: Option<LeftAlone>,
 }

@@ -2,6 +2,7 @@
 
 use super::rate_control::{BudgetRequest, cut_weight};
 use crate::header::PictureKind;
+use seaway_units::TimeDelta;
 use std::collections::VecDeque;
 
 /// The place of a picture within its second. Seconds count from the last change of the target.
@@ -13,6 +14,8 @@ pub(crate) struct SecondOfVideo {
     pub(crate) left: f64,
     /// Bits that it leaves are lost.
     pub(crate) even: bool,
+    /// In which of the parts of its second it begins: see [`SecondCounter::divide`].
+    pub(crate) part: u32,
 }
 
 /// The pictures behind one that are read already: those of its second; all where the stream ends with them.
@@ -36,16 +39,28 @@ impl Ahead {
 }
 
 /// Finds the second of each picture.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct SecondCounter {
     index: u64,
     elapsed: f64,
+    parts: f64,
+}
+
+impl Default for SecondCounter {
+    fn default() -> Self {
+        Self { index: 0, elapsed: 0.0, parts: 1.0 }
+    }
 }
 
 /// A picture that ends by less than this ahead of a second ends it: frame times are not exact in binary.
 const ROUNDING: f64 = 1e-6;
 
 impl SecondCounter {
+    /// Divides each second into equal parts that are no longer than this.
+    pub(crate) fn divide(&mut self, longest: TimeDelta) {
+        self.parts = (1.0 / longest.as_secs_f64().max(1e-3) - ROUNDING).ceil().max(1.0);
+    }
+
     /// The target has changed.
     pub(crate) fn restart(&mut self) {
         self.index += 1;
@@ -59,8 +74,9 @@ impl SecondCounter {
             // Whole seconds, so that the rest of a frame time carries over.
             self.elapsed -= self.elapsed.max(1.0).trunc();
         }
+        let part = ((self.elapsed + ROUNDING) * self.parts) as u32;
         self.elapsed += seconds;
-        SecondOfVideo { index: self.index, left: 1.0 - self.elapsed, even }
+        SecondOfVideo { index: self.index, left: 1.0 - self.elapsed, even, part }
     }
 }
 
@@ -180,6 +196,19 @@ mod tests {
         let mut counter = SecondCounter::default();
         let indices: Vec<u64> = (0..50).map(|_| counter.next(0.04, true).index).collect();
         assert_eq!((indices[24], indices[25], indices[49]), (0, 1, 1));
+    }
+
+    #[test]
+    fn the_parts_of_a_second_are_equal() {
+        let mut counter = SecondCounter::default();
+        counter.divide(TimeDelta::from_millis(845));
+        let parts: Vec<u32> = (0..50).map(|_| counter.next(0.04, true).part).collect();
+        let sizes = |second: &[u32]| [0, 1].map(|part| second.iter().filter(|&&p| p == part).count());
+        assert_eq!([sizes(&parts[..25]), sizes(&parts[25..])], [[13, 12]; 2]);
+        counter.divide(TimeDelta::from_secs(1));
+        assert_eq!(counter.next(0.04, true).part, 0);
+        counter.divide(TimeDelta::from_millis(250));
+        assert_eq!((1..25).map(|_| counter.next(0.04, true).part).max(), Some(3));
     }
 
     fn request(kind: PictureKind, bits: u64) -> BudgetRequest {

@@ -30,6 +30,8 @@ pub struct Shaper {
     target: Target,
     /// The share that a plan gives the next picture.
     planned: Option<f64>,
+    /// The next picture may be coded in a closed loop.
+    may_be_closed: bool,
     seconds: SecondCounter,
     /// Pictures that are read ahead of the queue, and how long they are shown, in seconds.
     ahead: VecDeque<PictureShaper>,
@@ -65,6 +67,7 @@ impl Shaper {
             state: SequenceState::default(),
             target,
             planned: None,
+            may_be_closed: true,
             seconds: SecondCounter::default(),
             ahead: VecDeque::new(),
             seconds_ahead: 0.0,
@@ -107,6 +110,17 @@ impl Shaper {
         self.planned = share;
     }
 
+    /// Ends windows within even seconds so early that they are no longer than this, and about equally long: a window that another
+    /// deadline ends may leave a few pictures for the rest of the second, and too many bits or too few for these.
+    pub fn set_longest_window(&mut self, longest: TimeDelta) {
+        self.seconds.divide(longest);
+    }
+
+    /// Says whether `auto` may code pictures that are not yet complete in a closed loop, which takes many times as long. It may at the start.
+    pub fn allow_closed_loop(&mut self, allowed: bool) {
+        self.may_be_closed = allowed;
+    }
+
     /// True once headers declare a variable rate: with [`Vbv::Variable`], from the first target on that asks for less.
     pub fn declares(&self) -> bool {
         self.declares
@@ -129,6 +143,7 @@ impl Shaper {
         picture.context = picture.unit.read_headers(&mut self.state);
         picture.seconds = self.state.unit_seconds(&picture.unit, picture.context.as_ref());
         picture.planned = self.planned;
+        picture.may_be_closed = self.may_be_closed;
         picture.proportional = self.config.budget == Budget::Proportional;
         picture.bucket = Bucket::new(self.config.ceiling, picture.target, picture.seconds);
         picture.second = self.second_of(&picture);

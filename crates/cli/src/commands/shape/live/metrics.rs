@@ -85,6 +85,11 @@ impl Metrics {
         if let Some(rate) = shaped.rate_bps {
             families.push(gauge("target_bps", "rate for all programmes together (bit/s)", rate as f64));
         }
+        families.push(gauge(
+            "load",
+            "share of a core that shaping takes, about the highest of late",
+            shaped.load,
+        ));
         families.extend(self.programs(now, shaped));
         families.extend(srt([("input", source.srt.as_ref()), ("output", sent.srt.as_ref())]));
         *self.families.lock().unwrap_or_else(PoisonError::into_inner) = families;

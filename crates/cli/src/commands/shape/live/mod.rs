@@ -172,7 +172,9 @@ impl Session<'_> {
             let now = self.clock.now();
             self.change_rate(now);
             let due = self.shaper.poll_timeout().map_or(POLL, |due| due.since(now).min(POLL));
-            match arrivals.recv_timeout(Duration::from_nanos(due.as_nanos().max(0) as u64)) {
+            let arrival = arrivals.recv_timeout(Duration::from_nanos(due.as_nanos().max(0) as u64));
+            let begin = self.clock.now();
+            match arrival {
                 Ok(arrival) => {
                     self.take(&arrival)?;
                     for arrival in arrivals.try_iter().take(AT_ONCE) {
@@ -189,6 +191,8 @@ impl Session<'_> {
             let now = self.clock.now();
             self.shaper.handle_timeout(now).map_err(|error| self.refused(&error))?;
             self.drain()?;
+            let now = self.clock.now();
+            self.shaper.report_computing(now.since(begin));
             next = self.report(now, next)?;
         }
         Ok(())

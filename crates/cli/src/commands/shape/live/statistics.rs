@@ -165,6 +165,7 @@ impl Statistics {
             "unshaped_programs": shaped.unshaped_programs,
             "program_changes": shaped.program_changes,
             "without_video": shaped.without_video,
+            "load": shaped.load,
             "delay": {
                 "p50_ms": delay.map(|delay| delay.p50),
                 "p99_ms": delay.map(|delay| delay.p99),
