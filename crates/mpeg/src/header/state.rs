@@ -106,6 +106,11 @@ impl PictureContext {
         self.coding.structure != PictureStructure::Frame
     }
 
+    /// True where macroblocks may be predicted from single fields (13818-2, 6.3.17.1).
+    pub(crate) fn has_field_motion(&self) -> bool {
+        self.is_field() || !self.coding.frame_pred_frame_dct
+    }
+
     /// That of the first picture of a fixture.
     #[cfg(test)]
     pub(crate) fn of_fixture() -> Self {

@@ -49,6 +49,8 @@ pub struct FirstPass {
     group: Group,
     pictures: u64,
     b_pictures: u64,
+    /// Any of them may be predicted from fields.
+    with_fields: bool,
     bytes: u64,
     shaper: shape::Config,
     needless: Option<bool>,
@@ -82,6 +84,7 @@ impl FirstPass {
             group: Group::default(),
             pictures: 0,
             b_pictures: 0,
+            with_fields: false,
             bytes: 0,
             shaper: config.shaper.clone(),
             needless: None,
@@ -98,7 +101,8 @@ impl FirstPass {
     fn judge(&self) -> Option<bool> {
         let first = self.groups.get(..JUDGED)?;
         let share_of_b = self.b_pictures as f64 / self.pictures.max(1) as f64;
-        let is_open = matches!(self.shaper.target, Target::Ratio(ratio) if ratio >= self.shaper.closed_below(share_of_b));
+        let closed_below = self.shaper.closed_below(share_of_b, self.with_fields);
+        let is_open = matches!(self.shaper.target, Target::Ratio(ratio) if ratio >= closed_below);
         Some(is_open && spread_of_scales(first) < VARIED)
     }
 
@@ -168,6 +172,7 @@ impl FirstPass {
         }
         self.pictures += 1;
         self.b_pictures += u64::from(context.is_some_and(|context| context.kind() == PictureKind::B));
+        self.with_fields |= context.is_some_and(PictureContext::has_field_motion);
         self.bytes += bytes;
         self.elapsed += seconds;
         self.group.end = self.pictures;
@@ -323,6 +328,8 @@ mod tests {
         // Two B pictures between two others, one, and none.
         assert_eq!([24, 18, 0].map(|b| is_needless(share(0.8), b, &even)), [true, false, false]);
         assert!(!is_needless(share(0.6), 24, &even));
+        // Just below the input's size it counts too how the scales vary.
+        assert!(!is_needless(share(0.95), 24, &[10.0, 16.0, 16.0]) && is_needless(share(0.95), 24, &even));
         // The mean is 14, the standard deviation 2.83: 0.2 of it.
         assert!(!is_needless(share(0.8), 24, &[10.0, 16.0, 16.0]));
         // Too few groups to know, and a rate, whose plan holds its ceiling.

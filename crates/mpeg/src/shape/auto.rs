@@ -9,7 +9,7 @@ use super::picture::PictureShaper;
 use super::rate_control::RateControl;
 use super::spare::Spare;
 use super::window::{self, Fit};
-use crate::header::PictureKind;
+use crate::header::{PictureContext, PictureKind};
 use std::sync::Arc;
 
 /// How close a window comes to its budget, as a share of it; the rest is carried over.
@@ -105,7 +105,11 @@ impl Auto {
             pictures.iter_mut().for_each(PictureShaper::keep_intra_table);
         }
         let saving = OF_SAVING * (whole / budget - 1.0);
-        let closed_below = config.closed_below(self.share_of_b.pass(pictures));
+        let with_fields = pictures
+            .iter()
+            .filter_map(|picture| picture.context.as_ref())
+            .any(PictureContext::has_field_motion);
+        let closed_below = config.closed_below(self.share_of_b.pass(pictures), with_fields);
         let is_closed = share_of_stream(pictures, budget / whole) < closed_below
             && pictures.iter().all(|picture| picture.may_be_closed);
         let tolerance = if window::is_near_the_end(pictures) {
@@ -116,6 +120,7 @@ impl Auto {
             saving.min(if is_closed { CLOSED_TOLERANCE } else { TOLERANCE })
         };
         let (bits, is_least) = if is_closed {
+            pictures.iter_mut().for_each(|picture| picture.closed.chooses_scales = config.new_motion);
             if config.new_motion {
                 self.inputs.decode(pictures);
             }
@@ -462,9 +467,12 @@ mod tests {
     fn the_loop_is_closed_earlier_where_b_pictures_are_few() {
         let config = Config::new(Method::Auto, Target::Ratio(0.8));
         let live = Config { new_motion: false, ..config.clone() };
-        let below = |config: &Config, kinds| config.closed_below(ShareOfB::default().pass(&window(kinds)));
-        let of = |config| ["IBBPBBPBB", "IBPBPBPB", "IPPPPPPP"].map(|kinds| below(config, kinds));
-        assert_eq!(of(&config), [0.65, 0.9, 0.9]);
-        assert_eq!(of(&live), [0.65, 0.65, 0.9]);
+        let of = |config: &Config, with_fields| {
+            ["IBBPBBPBB", "IBPBPBPB", "IPPPPPPP"]
+                .map(|kinds| config.closed_below(ShareOfB::default().pass(&window(kinds)), with_fields))
+        };
+        assert_eq!(of(&config, false), [0.65, 0.92, 0.92]);
+        assert_eq!(of(&config, true), [0.75, 0.92, 0.92]);
+        assert_eq!([of(&live, false), of(&live, true)], [[0.65, 0.65, 0.9]; 2]);
     }
 }

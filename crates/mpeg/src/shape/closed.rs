@@ -3,6 +3,7 @@
 //! bit-rate reduction of MPEG-2 bit streams", 1998; here the error is predicted in samples).
 
 mod forms;
+mod scales;
 
 use super::coder::Coder;
 use super::drift::{Drift, ErrorSink, PredictedError};
@@ -53,6 +54,8 @@ pub(crate) struct ClosedLoop {
     form_lambda: f32,
     /// `intra_vlc_format` of the output.
     intra_vlc_format: bool,
+    /// Macroblocks may have other scales than the usual one.
+    pub(crate) chooses_scales: bool,
     /// Mean scale of the output over that of the input.
     pub(crate) quantiser_factor: f64,
     /// Squared error of the coefficients, with that of the prediction.
@@ -151,7 +154,7 @@ impl ClosedLoop {
             let mut index = 0;
             drift.follow(context, parsed, |macroblock, error, sink| {
                 if coder.begin(macroblock, weights[index]) {
-                    self.push(&mut coder, parsed, macroblock, error, sink);
+                    self.push_at_cheapest_scale(&mut coder, parsed, macroblock, error, sink);
                 } else {
                     self.begin(macroblock, macroblock.quantiser);
                 }

@@ -5,6 +5,7 @@ use super::drift::{ErrorSink, PredictedError, energy};
 use super::lengths::{Lengths, RunStart, SHORTEST};
 use super::levels::Choice;
 use super::recode::{CHROMA_WEIGHT, spread};
+use super::scale_choice::ScaleChoice;
 use super::trellis::{self, CostModel, RdChange};
 use crate::decode::block::dequantise_codes;
 use crate::header::PictureContext;
@@ -43,6 +44,7 @@ pub(super) struct Coder<'a> {
     pub(super) weighted: f32,
     /// Scales of the input and of the output.
     pub(super) sums: [f32; 2],
+    scale_choice: ScaleChoice,
 }
 
 /// Below so many half steps a coefficient of a block that is not intra is nearer to 0 than to a level of 1, but for a part
@@ -75,6 +77,7 @@ impl<'a> Coder<'a> {
             distortion: 0.0,
             weighted: 0.0,
             sums: [0.0; 2],
+            scale_choice: ScaleChoice::default(),
         }
     }
 
@@ -103,9 +106,30 @@ impl<'a> Coder<'a> {
         self.intra = macroblock.is_intra();
         self.quantiser = self.quantiser(macroblock);
         self.weight = weight;
+        true
+    }
+
+    /// Codes of scales to try beside the usual one.
+    pub(super) fn other_scales(
+        &self,
+        macroblock: &Macroblock,
+        usual: u8,
+    ) -> impl Iterator<Item = u8> + use<> {
+        self.scale_choice.others(self.context, macroblock, usual)
+    }
+
+    /// Bits that the present scale takes in a macroblock with coded blocks.
+    pub(super) fn scale_bits(&self, macroblock: &Macroblock) -> f32 {
+        self.scale_choice.bits(self.context, macroblock, self.quantiser)
+    }
+
+    /// The macroblock has the present scale in the output, with these blocks coded.
+    pub(super) fn take_scale(&mut self, macroblock: &Macroblock, coded: u16) {
+        if coded != 0 {
+            self.scale_choice.take(self.context, macroblock, self.quantiser);
+        }
         let scales = [macroblock.quantiser, self.quantiser].map(|code| self.scales[usize::from(code)]);
         self.sums.iter_mut().zip(scales).for_each(|(sum, scale)| *sum += scale);
-        true
     }
 
     /// Appends the new codes of a block, whose old ones are `codes` where it was coded. False where it stays without codes.

@@ -6,10 +6,13 @@ use std::num::{NonZeroU16, NonZeroUsize};
 /// The share of the input below which `auto` codes pictures in a closed loop.
 const CLOSED_BELOW: f64 = 0.65;
 /// The same where B pictures are few: then errors go through more pictures.
-const CLOSED_BELOW_WITH_FEW_B: f64 = 0.9;
+const CLOSED_BELOW_WITH_FEW_B: f64 = 0.92;
+/// The same where macroblocks may be predicted from fields: their vectors take more of the bits, and an open loop keeps them all.
+const CLOSED_BELOW_WITH_FIELDS: f64 = 0.75;
 /// B pictures are few below this share of all: with one or none between two reference pictures.
 const FEW_B: f64 = 0.55;
-/// The same without a choice of motion, as for live streams: with none. A closed loop takes much more time.
+/// Both without a choice of motion, as for live streams: with none. A closed loop takes much more time.
+const CLOSED_BELOW_WITHOUT_MOTION: f64 = 0.9;
 const FEW_B_WITHOUT_MOTION: f64 = 0.3;
 
 /// How the codes to drop are chosen.
@@ -161,17 +164,26 @@ impl Config {
         }
     }
 
-    /// True where a share of the input may be met with less error if a first pass over the whole stream shares out its bits: by `auto` where
-    /// it may code pictures in a closed loop. Else the pass costs more time than it is worth.
+    /// True where a share of the input may be met with less error if a first pass over the whole stream shares out its bits: by `auto`. Where
+    /// the pass costs more time than it is worth, its first groups show that ([`FirstPass::is_needless`](crate::pipeline::FirstPass::is_needless)).
     pub fn gains_from_plan(&self) -> bool {
-        let may_be_closed = |ratio: f64| ratio < CLOSED_BELOW_WITH_FEW_B;
-        self.method == Method::Auto && matches!(self.target, Target::Ratio(ratio) if may_be_closed(ratio))
+        self.method == Method::Auto && matches!(self.target, Target::Ratio(ratio) if ratio < 1.0)
     }
 
-    /// The share of the input below which `auto` codes pictures in a closed loop, where so many of them are B pictures.
-    pub(crate) fn closed_below(&self, share_of_b: f64) -> f64 {
-        let few = if self.new_motion { FEW_B } else { FEW_B_WITHOUT_MOTION };
-        if share_of_b < few { CLOSED_BELOW_WITH_FEW_B } else { CLOSED_BELOW }
+    /// The share of the input below which `auto` codes pictures in a closed loop, where so many of them are B pictures, and where any may be
+    /// predicted from fields.
+    pub(crate) fn closed_below(&self, share_of_b: f64, with_fields: bool) -> f64 {
+        let (few, closed_below) = match self.new_motion {
+            true => (FEW_B, CLOSED_BELOW_WITH_FEW_B),
+            false => (FEW_B_WITHOUT_MOTION, CLOSED_BELOW_WITHOUT_MOTION),
+        };
+        if share_of_b < few {
+            closed_below
+        } else if with_fields && self.new_motion {
+            CLOSED_BELOW_WITH_FIELDS
+        } else {
+            CLOSED_BELOW
+        }
     }
 
     /// The most pictures that are shaped together.

@@ -40,6 +40,7 @@ mod rate_control;
 mod recode;
 mod report;
 mod requantize;
+mod scale_choice;
 mod scale_map;
 mod seconds;
 mod shaper;

@@ -26,18 +26,18 @@ pub(super) struct Moving<'a, 'b> {
 }
 
 /// The trials of one macroblock, and the form that costs least of them.
-struct Trials<'a, 'b> {
-    macroblock: &'a Macroblock,
+pub(super) struct Trials<'a, 'b> {
+    pub(super) macroblock: &'a Macroblock,
     errors: &'a mut MotionError<'b>,
     place: Place,
     /// Ahead of the macroblock.
     start: Mark,
-    form: Form,
-    cost: f32,
+    pub(super) form: Form,
+    pub(super) cost: f32,
 }
 
 /// How much was coded.
-struct Mark {
+pub(super) struct Mark {
     macroblocks: usize,
     codes: usize,
     ends: usize,
@@ -160,14 +160,14 @@ impl ClosedLoop {
         }
         let start = self.mark();
         self.push_form(moving, macroblock, errors, form);
-        if stays {
-            return form;
-        }
-        let cost = self.last_cost(moving, form, place);
+        let cost = self.last_cost(moving, macroblock, form, place);
         let mut trials = Trials { macroblock, errors, place, start, form, cost };
-        self.try_motion(moving, &mut trials);
-        self.try_dct_type(moving, &mut trials);
-        self.try_intra(moving, &mut trials);
+        if !stays {
+            self.try_motion(moving, &mut trials);
+            self.try_dct_type(moving, &mut trials);
+            self.try_intra(moving, &mut trials);
+        }
+        self.try_scales(moving, &mut trials);
         trials.form
     }
 
@@ -203,17 +203,24 @@ impl ClosedLoop {
         }
     }
 
-    /// Codes a macroblock in another form, and keeps that which costs less.
-    fn try_form(&mut self, moving: &mut Moving<'_, '_>, trials: &mut Trials<'_, '_>, form: Form) {
+    /// Codes a macroblock in another form or at another scale, and keeps that which costs less; true where that is the new one.
+    pub(super) fn try_form(
+        &mut self,
+        moving: &mut Moving<'_, '_>,
+        trials: &mut Trials<'_, '_>,
+        form: Form,
+    ) -> bool {
         let before = self.mark();
         self.push_form(moving, trials.macroblock, trials.errors, form);
-        let cost = self.last_cost(moving, form, trials.place);
-        if cost < trials.cost {
+        let cost = self.last_cost(moving, trials.macroblock, form, trials.place);
+        let is_cheaper = cost < trials.cost;
+        if is_cheaper {
             self.remove(&trials.start, &before);
             (trials.form, trials.cost) = (form, cost);
         } else {
             self.return_to(&before);
         }
+        is_cheaper
     }
 
     /// Codes a macroblock in this form.
@@ -239,7 +246,13 @@ impl ClosedLoop {
     }
 
     /// What the macroblock costs that was coded last, in bits with its weighted error.
-    fn last_cost(&self, Moving { coder, choice, .. }: &Moving<'_, '_>, form: Form, place: Place) -> f32 {
+    fn last_cost(
+        &self,
+        Moving { coder, choice, .. }: &Moving<'_, '_>,
+        macroblock: &Macroblock,
+        form: Form,
+        place: Place,
+    ) -> f32 {
         let blocks = self.last_blocks();
         let table = coefficients(coder.context, !blocks.dc.is_empty());
         let bits = code_bits(table, blocks)
@@ -247,10 +260,11 @@ impl ClosedLoop {
                 true => choice.intra_bits(blocks.dc),
                 false => choice.bits(&form.motion, blocks.coded, place.is_inner),
             };
-        coder.weighted + bits as f32
+        let of_scale = if blocks.coded == 0 { 0.0 } else { coder.scale_bits(macroblock) };
+        coder.weighted + bits as f32 + of_scale
     }
 
-    fn last_blocks(&self) -> NewBlocks<'_> {
+    pub(super) fn last_blocks(&self) -> NewBlocks<'_> {
         self.blocks_of(self.macroblocks.len() - 1)
     }
 
@@ -272,7 +286,7 @@ impl ClosedLoop {
         self.end(coder, coded);
     }
 
-    fn mark(&self) -> Mark {
+    pub(super) fn mark(&self) -> Mark {
         Mark {
             macroblocks: self.macroblocks.len(),
             codes: self.codes.len(),
@@ -282,7 +296,7 @@ impl ClosedLoop {
         }
     }
 
-    fn return_to(&mut self, mark: &Mark) {
+    pub(super) fn return_to(&mut self, mark: &Mark) {
         self.macroblocks.truncate(mark.macroblocks);
         self.codes.truncate(mark.codes);
         self.ends.truncate(mark.ends);
