@@ -3,8 +3,9 @@
 
 usage: quality.py MASTERS WORK [--set judged] [--streams a,b] [--ratios 0.9,0.5] [--methods auto] [--peers fast,rd,two-pass]
 
-Streams of four sets are made from the clips in MASTERS: `tuned` were looked at while the shaper was developed, `judged` were not at first, and
-`new` were made once the closed loop chose the motion of P pictures, to judge that; `later` once it was closed at more than 0.65 with one B picture, and nothing was chosen by them.
+Streams of six sets are made from the clips in MASTERS: `tuned` were looked at while the shaper was developed, `judged` were not at first, and
+`new` were made once the closed loop chose the motion of P pictures, to judge that; `later` once it was closed at more than 0.65 with one B picture, and nothing was chosen by them. `families` are
+of kinds that the others lack, and its streams were looked at while the closed loop learned to choose scales; `apart` are others, by which nothing was chosen.
 Each is shaped to a share of its size and decoded and encoded again by FFmpeg at the same size (within 0.5 %). Printed is luma
 PSNR in dB over all frames against the clip. What the peers came to is kept in WORK/peers.json, what all did in
 WORK/quality.json. Needs ffmpeg and mpeg2enc; build the example first: cargo build --release -p seaway-mpeg --example shape_file
@@ -16,6 +17,9 @@ SHAPE = os.environ.get("SHAPE", os.path.join(ROOT, "target/release/examples/shap
 RD = "-mbd rd -trellis 2 -cmp 2 -subcmp 2"
 PEERS = {"fast": ("", 1), "rd": (RD, 1), "two-pass": (RD, 2)}
 INTERLACED = "-flags +ildct+ilme"
+FLAT = ",".join(["16"] * 64)
+# Lines of text that scroll over the picture: the first ones of the README, so the stream changes with it.
+TEXT = f"drawtext=textfile={ROOT}/README.md:fontsize=14:fontcolor=white:box=1:boxcolor=black:x=0:y=144-2*n"
 # Name: clip, filter, pixel format, encoder of the stream, pictures, how FFmpeg encodes it again.
 SETS = {
     "tuned": {
@@ -60,6 +64,25 @@ SETS = {
         "bunny-mpeg1": ("bigbuckbunny_720p.mp4", "scale=352:288", "yuv420p", "-c:v mpeg1video -b:v 1150k -maxrate 1150k -bufsize 327680 -g 15 -bf 2", 90, "-g 15 -bf 2"),
         "stefan-mpeg2enc": ("stefan_sif.mp4", "null", "yuv420p", "mpeg2enc -f 3 -b 2500 -I 0 -R 2 -g 15 -G 15", 90, "-g 15 -bf 2"),
         "carphone-intra": ("carphone_qcif.mp4", "null", "yuv420p", "-c:v mpeg2video -q:v 4 -g 1", 90, "-g 1"),
+    },
+    "families": {
+        "crew-9m": ("crew_4cif.mp4", "scale=704:576", "yuv420p", "-c:v mpeg2video -b:v 9M -maxrate 9M -bufsize 1835k -g 12 -bf 2", 60, "-g 12 -bf 2"),
+        "mobile-long": ("mobile_cif.mp4", "null", "yuv420p", "-c:v mpeg2video -b:v 1500k -g 60 -bf 1", 120, "-g 60 -bf 1"),
+        "bus-3b": ("bus_cif.mp4", "null", "yuv420p", "-c:v mpeg2video -q:v 4 -g 16 -bf 3 -b_strategy 1", 120, "-g 16 -bf 3 -b_strategy 1"),
+        "football-altscan": ("football_cif.mp4", "scale=704:576,tinterlace=interleave_top,setfield=tff", "yuv420p",
+                             f"-c:v mpeg2video -b:v 6M {INTERLACED} -alternate_scan 1 -non_linear_quant 1 -qmax 28 -dc 10 -g 15 -bf 2", 100, f"{INTERLACED} -alternate_scan 1 -non_linear_quant 1 -qmax 28 -dc 10 -g 15 -bf 2"),
+        "crew-grain": ("crew_cif_from4cif_90f.lossless.mkv", "noise=alls=8:allf=t:all_seed=1", "yuv420p", "-c:v mpeg2video -b:v 2500k -g 15 -bf 2", 90, "-g 15 -bf 2"),
+        "city-q6-no-b": ("city_4cif.mp4", "scale=352:288", "yuv420p", "-c:v mpeg2video -q:v 6 -g 60 -bf 0", 120, "-g 60 -bf 0"),
+        "mobile-interlaced": ("mobile_cif.mp4", "scale=704:576,tinterlace=interleave_top,setfield=tff", "yuv420p", "mpeg2enc -f 3 -b 9000 -q 6 -I 1 -R 0 -g 12 -G 12", 60,
+                              f"{INTERLACED} -g 12 -bf 0"),
+    },
+    "apart": {
+        "city-1.5m": ("city_4cif.mp4", "scale=704:576", "yuv420p", "-c:v mpeg2video -b:v 1500k -g 15 -bf 2", 60, "-g 15 -bf 2"),
+        "foreman-flat": ("foreman_cif.mp4", "null", "yuv420p", f"-c:v mpeg2video -b:v 1500k -intra_matrix {FLAT} -inter_matrix {FLAT} -g 12 -bf 2", 100, f"-intra_matrix {FLAT} -inter_matrix {FLAT} -g 12 -bf 2"),
+        "paris-text": ("paris_cif.mp4", TEXT, "yuv420p", "-c:v mpeg2video -b:v 2M -g 15 -bf 2", 90, "-g 15 -bf 2"),
+        "stefan-vcd": ("stefan_sif.mp4", "null", "yuv420p", "mpeg2enc -f 1", 90, "-g 15 -bf 2"),
+        "bus-q8-no-b": ("bus_cif.mp4", "null", "yuv420p", "-c:v mpeg2video -q:v 8 -g 60 -bf 0", 120, "-g 60 -bf 0"),
+        "mobile-intra": ("mobile_cif.mp4", "null", "yuv420p", "-c:v mpeg2video -b:v 8M -intra_vlc 1 -g 1", 60, "-intra_vlc 1 -g 1"),
     },
 }
 
