@@ -29,18 +29,31 @@ pub(crate) fn append(stream: &mut Vec<u8>, nal: &[u8]) {
 
 /// The octets before the next 0x000001 and those after it.
 fn split_at_start_code(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let mut at = 2;
-    while at < bytes.len() {
-        match bytes[at] {
-            1 if bytes[at - 1] == 0 && bytes[at - 2] == 0 => {
-                return Some((&bytes[..at - 2], &bytes[at + 1..]));
-            }
-            // A zero may be the first or second octet of a start code; anything else rules out all three.
-            0 => at += 1,
-            _ => at += 3,
+    let at = find_start_code(bytes)?;
+    Some((&bytes[..at], &bytes[at + 3..]))
+}
+
+/// Octets that are looked at together.
+const BLOCK: usize = 32;
+
+/// Where the first 0x000001 begins. Coded pictures hold two zeros in a row nearly nowhere else, so whole blocks are passed over.
+fn find_start_code(bytes: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk::<{ BLOCK + 1 }>) {
+        if has_pair_of_zeros(block)
+            && let Some(found) = (at..at + BLOCK).find(|&at| bytes[at..].starts_with(&[0, 0, 1]))
+        {
+            return Some(found);
         }
+        at += BLOCK;
     }
-    None
+    (at..bytes.len()).find(|&at| bytes[at..].starts_with(&[0, 0, 1]))
+}
+
+/// True where two zeros are one behind the other. Without branches, so that it compiles to vector instructions.
+#[inline]
+fn has_pair_of_zeros(block: &[u8; BLOCK + 1]) -> bool {
+    block[..BLOCK].iter().zip(&block[1..]).fold(false, |found, (a, b)| found | (a | b == 0))
 }
 
 fn without_trailing_zeros(bytes: &[u8]) -> &[u8] {
@@ -70,5 +83,21 @@ mod tests {
         assert_eq!(units(&[0, 0, 1, 5]), [&[5][..]]);
         assert_eq!(units(&[0, 0, 1, 1, 0, 0, 1, 2]), [&[1][..], &[2]]);
         assert_eq!(units(&[0, 0, 1, 5, 9, 0, 1, 7]), [&[5, 9, 0, 1, 7][..]], "one zero is no start code");
+    }
+
+    /// Wherever it stands: within a block, across two, and in what is shorter than one. Pairs of zeros before it are none.
+    #[test]
+    fn a_start_code_is_found_at_any_place() {
+        for len in 3..4 * BLOCK {
+            for at in 0..=len - 3 {
+                let mut stream = vec![9; len];
+                stream[at..at + 3].copy_from_slice(&[0, 0, 1]);
+                assert_eq!(find_start_code(&stream), Some(at), "of {len}");
+                stream[at + 2] = 2;
+                assert_eq!(find_start_code(&stream), None, "at {at} of {len}");
+                stream[len - 3..].copy_from_slice(&[0, 0, 1]);
+                assert_eq!(find_start_code(&stream), Some(len - 3), "behind {at}");
+            }
+        }
     }
 }
