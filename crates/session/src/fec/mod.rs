@@ -48,13 +48,18 @@ impl SourceSymbol {
         })
     }
 
+    /// Whether a symbol of `size` octets holds it.
+    pub(crate) fn fits(&self, size: usize) -> bool {
+        u16::try_from(self.payload.len()).is_ok_and(|len| SYMBOL_HEAD + usize::from(len) <= size)
+    }
+
     /// Writes the symbol over `symbol`, which gets `size` octets. False where it does not fit.
     pub(crate) fn write(&self, size: usize, symbol: &mut Vec<u8>) -> bool {
         symbol.clear();
-        let Ok(len) = u16::try_from(self.payload.len()) else { return false };
-        if SYMBOL_HEAD + usize::from(len) > size {
+        if !self.fits(size) {
             return false;
         }
+        let len = self.payload.len() as u16;
         let [flags, frame, ..] = self.marking.to_bytes();
         symbol.extend(len.to_be_bytes());
         symbol.extend(self.sequence_number.to_be_bytes());
@@ -141,7 +146,7 @@ mod tests {
     use proptest::prelude::*;
     use seaway_units::Timestamp;
 
-    fn packet(number: u64, payload: Vec<u8>) -> RtpPacket {
+    pub(super) fn packet(number: u64, payload: Vec<u8>) -> RtpPacket {
         RtpPacket {
             sequence_number: (number as u16).wrapping_add(700),
             timestamp: number as u32 / 4 * 3000,
