@@ -60,16 +60,18 @@ def calls(program, rate):
     return counts
 
 
-def plain(train):
-    """This machine's limit: CPU µs a packet of a loop that sends `train` packets a call and reads what came, in two processes."""
+def plain(train, pause=0.0):
+    """This machine's limit: CPU µs a packet of a loop that sends `train` packets a call and reads what came, in two processes. With
+    a pause between two calls, by the clock and with the priority of a media thread, each is a wake-up at either end."""
+    packets = PACED if pause else PLAIN
     ready, report = os.pipe()
     receiver = os.fork()
     if receiver == 0:
-        drain(report)
+        drain(report, pause)
     port = int(os.read(ready, 16))
     sender = os.fork()
     if sender == 0:
-        fill(port, train)
+        fill(port, train, packets, pause)
     used = []
     for process in (sender, receiver):
         _, status, usage = os.wait4(process, 0)
@@ -77,28 +79,46 @@ def plain(train):
             sys.exit(f"the plain loop ended with {status}")
         used.append(usage.ru_utime + usage.ru_stime)
     os.close(ready), os.close(report)
-    return sum(used) / PLAIN * 1e6
+    return sum(used) / packets * 1e6
 
 
 PLAIN = 200_000
+PACED = 3_000
+# Packets of 10 Mbit/s.
+PAUSE = 1 / 1020
 
 
-def fill(port, train):
+def make_real_time():
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
+    except PermissionError:
+        pass
+
+
+def fill(port, train, packets, pause):
+    if pause:
+        make_real_time()
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.connect(("127.0.0.1", port))
     if train > 1:
         sock.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, SIZE)
     data = bytes(SIZE * train)
-    for sent in range(0, PLAIN, train):
+    due = time.monotonic()
+    for sent in range(0, packets, train):
         sock.send(data)
-        if sent % (train * 8) == 0:
+        if pause:
+            due += pause
+            time.sleep(max(due - time.monotonic(), 0))
+        elif sent % (train * 8) == 0:
             time.sleep(0)
     time.sleep(0.2)
     sock.send(b"")
     os._exit(0)
 
 
-def drain(report):
+def drain(report, pause):
+    if pause:
+        make_real_time()
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.setsockopt(socket.IPPROTO_UDP, UDP_GRO, 1)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
@@ -129,6 +149,7 @@ def main():
         print(f"\nSystem calls a packet at {TRACED} Mbit/s: {sending:.2f} at the sender, {receiving:.2f} at the receiver.")
     for train in (1, 8, 32):
         print(f"Plain loop of {train} a call: {statistics.median(plain(train) for _ in range(RUNS)):.2f} µs a packet, both ends.")
+    print(f"Plain loop of 1 a call, 1020 calls a second: {statistics.median(plain(1, PAUSE) for _ in range(RUNS)):.2f} µs a packet, both ends.")
 
 
 if __name__ == "__main__":
