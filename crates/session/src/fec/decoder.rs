@@ -305,7 +305,7 @@ mod tests {
                 if fate >= loss {
                     arrivals.push((comes, Ok(number)));
                 }
-                if number % every == 0 {
+                if number.is_multiple_of(every) {
                     arrivals.push((comes, Err(encoder.encode().expect("a window"))));
                 }
             }
