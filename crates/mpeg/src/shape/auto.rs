@@ -43,8 +43,8 @@ const SAMPLE: usize = 600;
 
 /// Coarser scales are tried below this share of the input only; above it they gain nothing over lower levels.
 const REQUANTISES_BELOW: f64 = 0.75;
-/// The bits beyond the aim, as a share of it, that coarser scales must leave while no level is dropped.
-const ROOM: f64 = 0.05;
+/// They are compared at this share of the lambda that the scales of the input take: with coarser ones it is lower.
+const COMPARED_AT: f64 = 0.7;
 /// With this lambda no level is dropped.
 const LEAST_LAMBDA: f64 = 1e-2;
 /// With this lambda every level is dropped.
@@ -221,13 +221,15 @@ pub(super) struct LambdaSearch {
     lambda: f64,
     /// The share of the aim by which bits last fell where lambda grew by a factor of e.
     fall: f64,
+    /// What a sample of the last window took with the scales of the input, where coarser ones were tried.
+    unscaled: Option<f64>,
     /// Those that begin where this one is share it.
     spare: Arc<Spare>,
 }
 
 impl LambdaSearch {
     pub(super) fn new() -> Self {
-        Self { lambda: FIRST_LAMBDA, fall: FIRST_FALL, spare: Arc::default() }
+        Self { lambda: FIRST_LAMBDA, fall: FIRST_FALL, unscaled: None, spare: Arc::default() }
     }
 
     /// Writes pictures whose scales are chosen already in `budget` bits; returns the bits they take.
@@ -271,7 +273,8 @@ impl LambdaSearch {
         }
     }
 
-    /// Finds scales and lambda with which a sample of the macroblocks takes `budget` bits.
+    /// Finds scales and lambda with which a sample of the macroblocks takes `budget` bits. Where many are to be saved, coarser scales are
+    /// tried: all pictures keep those of the input if that has less error at the same size.
     fn fit_sample(&mut self, config: &Config, pictures: &mut [PictureShaper], budget: f64) {
         let macroblocks: usize = pictures.iter().map(|picture| picture.parsed.macroblocks.len()).sum();
         let sampling = (macroblocks / SAMPLE).clamp(1, SAMPLING);
@@ -283,31 +286,26 @@ impl LambdaSearch {
             pictures.iter().map(|picture| picture.expected_bits(sampling)).sum()
         };
         let whole: f64 = pictures.iter().map(|picture| picture.bits_in() as f64).sum();
-        let saving = OF_SAVING * (whole / budget - 1.0);
-        self.choose_factors(config, pictures, budget, &mut sample);
-        self.search(pictures, budget, SAMPLE_TOLERANCE.min(saving), ROUNDS, &mut sample);
-    }
-
-    /// Tries coarser scales, where many bits are to be saved. They are compared by the lambda of the window before; the
-    /// first window searches for one.
-    fn choose_factors(
-        &mut self,
-        config: &Config,
-        pictures: &mut [PictureShaper],
-        aim: f64,
-        sample: &mut impl FnMut(&mut [PictureShaper], f64) -> f64,
-    ) {
-        let whole: f64 = pictures.iter().map(|picture| picture.bits_in() as f64).sum();
-        if aim >= whole * REQUANTISES_BELOW {
+        let tolerance = SAMPLE_TOLERANCE.min(OF_SAVING * (whole / budget - 1.0));
+        if budget >= whole * REQUANTISES_BELOW {
+            self.search(pictures, budget, tolerance, ROUNDS, &mut sample);
             return;
         }
-        if self.lambda == FIRST_LAMBDA {
-            self.search(pictures, aim, SAMPLE_TOLERANCE, ROUNDS, sample);
-        }
-        parallel::for_each(config.threads, pictures, |picture| picture.choose_factor(self.lambda as f32));
-        // Bits that coarser scales save cannot be spent again, so they must leave more than the aim.
-        if sample(pictures, LEAST_LAMBDA) < aim * (1.0 + ROOM) {
+        self.lambda = self.unscaled.unwrap_or(self.lambda);
+        // With what the size misses the budget by.
+        let mut error = |search: &mut Self, pictures: &mut [PictureShaper]| {
+            let excess = search.search(pictures, budget, tolerance, ROUNDS, &mut sample) - budget;
+            let error: f64 = pictures.iter().map(|picture| picture.weighted_error).sum();
+            error * sampling as f64 + search.lambda * excess
+        };
+        let (unscaled, lambda) = (error(self, pictures), self.lambda);
+        self.unscaled = Some(lambda);
+        self.lambda *= COMPARED_AT;
+        let compared = self.lambda as f32;
+        parallel::for_each(threads, pictures, |picture| picture.choose_factor(compared));
+        if error(self, pictures) >= unscaled {
             pictures.iter_mut().for_each(|picture| picture.factor = 1.0);
+            self.lambda = lambda;
         }
     }
 

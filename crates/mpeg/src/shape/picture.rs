@@ -56,6 +56,8 @@ pub(crate) struct PictureShaper {
     pub(crate) recoded: Recoded,
     /// What its macroblocks saved when they were last recoded, in bits.
     saved_bits: f64,
+    /// Their errors, weighted, when they were last recoded.
+    pub(super) weighted_error: f64,
     pub(super) closed: ClosedLoop,
     /// In a closed loop: the reference frames of the input, where they are known and motion may be chosen.
     pub(super) inputs: Option<PredictionLoop>,
@@ -95,6 +97,7 @@ impl PictureShaper {
         self.factor = 1.0;
         self.found = None;
         self.closed.forget();
+        self.weighted_error = 0.0;
         (self.intra_vlc_format, self.saved_by_table, self.keeps_table) = (false, 0, false);
         self.intra_bits = [0; 2];
         self.report =
@@ -315,6 +318,7 @@ impl PictureShaper {
         self.report.quantiser_factor = self.factor;
         self.report.distortion = recoded.distortion;
         self.saved_bits = recoded.saved_bits;
+        self.weighted_error = recoded.weighted * f64::from(lambda);
     }
 
     /// The mean quantiser scale of its macroblocks; 0 where there is none.

@@ -28,6 +28,8 @@ pub(crate) struct Recoded {
     intra_vlc_format: bool,
     pub(crate) saved_bits: f64,
     pub(crate) distortion: f64,
+    /// The same with the weights of the macroblocks, which are over lambda.
+    pub(crate) weighted: f64,
     pub(super) lost: Lost,
 }
 
@@ -75,7 +77,7 @@ impl Recoded {
         }
         self.outcomes.clear();
         self.saved_bits = 0.0;
-        self.distortion = 0.0;
+        (self.distortion, self.weighted) = (0.0, 0.0);
         self.lost = Lost::default();
     }
 
@@ -118,6 +120,7 @@ impl Recoded {
     fn add(&mut self, change: &RdChange, importance: f32) {
         self.saved_bits += f64::from(change.saved_bits);
         self.distortion += f64::from(change.error / importance);
+        self.weighted += f64::from(change.error);
         self.lost.add(change.lost);
     }
 
