@@ -36,6 +36,8 @@ const FLOOR_EXCESS: f64 = 0.1;
 const ROUNDS: usize = 12;
 /// ... and in a closed loop before a part of the pictures is left as it is.
 const CLOSED_ROUNDS: usize = 4;
+/// ... unless all of them missed their aim by this share of it.
+const FAR: f64 = 0.2;
 /// One macroblock in so many is sampled, at most, ...
 const SAMPLING: usize = 32;
 /// ... and so many of a window, at least.
@@ -43,8 +45,9 @@ const SAMPLE: usize = 600;
 
 /// Coarser scales are tried below this share of the input only; above it they gain nothing over lower levels.
 const REQUANTISES_BELOW: f64 = 0.75;
-/// They are compared at this share of the lambda that the scales of the input take: with coarser ones it is lower.
-const COMPARED_AT: f64 = 0.7;
+/// They are chosen at this share of the lambda that the scales of the input take: with coarser ones it is lower. Where they save too much,
+/// the next share chooses finer ones.
+const COMPARED_AT: [f64; 3] = [0.7, 0.3, 0.1];
 /// With this lambda no level is dropped.
 const LEAST_LAMBDA: f64 = 1e-2;
 /// With this lambda every level is dropped.
@@ -127,7 +130,7 @@ impl Auto {
             self.fit_closed(config, pictures, budget, tolerance, before)
         } else {
             self.inputs = Inputs::default();
-            self.open.fit_sample(config, pictures, budget);
+            self.open.fit_scales(config, pictures, budget);
             let bits = if window::is_near_the_end(pictures) {
                 let of_whole = END_TOLERANCE.min(END_OF_SAVING * saving).max(tolerance);
                 self.open.fit_end(config, pictures, budget, [of_whole, tolerance])
@@ -273,40 +276,52 @@ impl LambdaSearch {
         }
     }
 
-    /// Finds scales and lambda with which a sample of the macroblocks takes `budget` bits. Where many are to be saved, coarser scales are
-    /// tried: all pictures keep those of the input if that has less error at the same size.
-    fn fit_sample(&mut self, config: &Config, pictures: &mut [PictureShaper], budget: f64) {
-        let macroblocks: usize = pictures.iter().map(|picture| picture.parsed.macroblocks.len()).sum();
-        let sampling = (macroblocks / SAMPLE).clamp(1, SAMPLING);
-        let (threads, spare) = (config.threads, self.spare.clone());
-        let mut sample = |pictures: &mut [PictureShaper], lambda: f64| {
-            parallel::for_each(threads, pictures, |picture| {
+    /// Finds the lambda with which a sample of the macroblocks takes `budget` bits; returns the bits that it takes.
+    fn fit_sample(&mut self, config: &Config, pictures: &mut [PictureShaper], budget: f64) -> f64 {
+        let (spare, sampling) = (self.spare.clone(), sampling_of(pictures));
+        let whole: f64 = pictures.iter().map(|picture| picture.bits_in() as f64).sum();
+        let tolerance = SAMPLE_TOLERANCE.min(OF_SAVING * (whole / budget - 1.0));
+        self.search(pictures, budget, tolerance, ROUNDS, &mut |pictures: &mut [PictureShaper], lambda| {
+            parallel::for_each(config.threads, pictures, |picture| {
                 spare.lend(picture, |picture| picture.recode(lambda as f32, sampling));
             });
             pictures.iter().map(|picture| picture.expected_bits(sampling)).sum()
-        };
+        })
+    }
+
+    /// The same, and the scales: where many bits are to be saved, coarser ones are tried. All pictures keep those of the input if that has
+    /// less error at the same size.
+    fn fit_scales(&mut self, config: &Config, pictures: &mut [PictureShaper], budget: f64) {
         let whole: f64 = pictures.iter().map(|picture| picture.bits_in() as f64).sum();
-        let tolerance = SAMPLE_TOLERANCE.min(OF_SAVING * (whole / budget - 1.0));
         if budget >= whole * REQUANTISES_BELOW {
-            self.search(pictures, budget, tolerance, ROUNDS, &mut sample);
+            self.fit_sample(config, pictures, budget);
             return;
         }
         self.lambda = self.unscaled.unwrap_or(self.lambda);
-        // With what the size misses the budget by.
-        let mut error = |search: &mut Self, pictures: &mut [PictureShaper]| {
-            let excess = search.search(pictures, budget, tolerance, ROUNDS, &mut sample) - budget;
-            let error: f64 = pictures.iter().map(|picture| picture.weighted_error).sum();
-            error * sampling as f64 + search.lambda * excess
-        };
-        let (unscaled, lambda) = (error(self, pictures), self.lambda);
+        let bits = self.fit_sample(config, pictures, budget);
+        let (unscaled, lambda) = (self.cost(pictures, bits - budget), self.lambda);
         self.unscaled = Some(lambda);
-        self.lambda *= COMPARED_AT;
-        let compared = self.lambda as f32;
-        parallel::for_each(threads, pictures, |picture| picture.choose_factor(compared));
-        if error(self, pictures) >= unscaled {
-            pictures.iter_mut().for_each(|picture| picture.factor = 1.0);
-            self.lambda = lambda;
+        for share in COMPARED_AT {
+            self.lambda = share * lambda;
+            let compared = self.lambda as f32;
+            parallel::for_each(config.threads, pictures, |picture| picture.choose_factor(compared));
+            let bits = self.fit_sample(config, pictures, budget);
+            // Bits that coarser scales save beyond need cannot be spent again: finer ones are tried.
+            if bits >= budget * (1.0 - SAMPLE_TOLERANCE) {
+                if self.cost(pictures, bits - budget) < unscaled {
+                    return;
+                }
+                break;
+            }
         }
+        pictures.iter_mut().for_each(|picture| picture.factor = 1.0);
+        self.lambda = lambda;
+    }
+
+    /// The weighted error of pictures of which a sample was recoded, with what their size misses the budget by.
+    fn cost(&self, pictures: &[PictureShaper], excess: f64) -> f64 {
+        let error: f64 = pictures.iter().map(|picture| picture.weighted_error).sum();
+        error * sampling_of(pictures) as f64 + self.lambda * excess
     }
 
     /// Searches for the lambda with which the pictures take `aim` bits, within `tolerance`; returns the bits they take
@@ -324,22 +339,27 @@ impl LambdaSearch {
         let mut before: Option<(f64, f64)> = None;
         let mut nearest = (f64::INFINITY, self.lambda);
         let mut excess = 0.0f64;
-        for round in 0..rounds {
+        for round in 0..ROUNDS {
             let logarithm = libm::log(self.lambda);
             excess = take(pictures, self.lambda) / aim - 1.0;
             // Where a small step changed nothing, the fall before it is the better guess.
             let changed = |&(lambda, other): &(f64, f64)| lambda != logarithm && other != excess;
             if let Some((lambda, other)) = before.filter(changed) {
-                self.fall = ((other - excess) / (logarithm - lambda)).clamp(FALLS.0, FALLS.1);
+                let fall = (other - excess) / (logarithm - lambda);
+                // Sizes in a closed loop may rise a little.
+                if fall > 0.0 {
+                    self.fall = fall.clamp(FALLS.0, FALLS.1);
+                }
             }
             if excess.abs() < nearest.0 {
                 nearest = (excess.abs(), self.lambda);
             }
             let at_floor = excess > 0.0 && self.lambda >= HIGHEST_LAMBDA;
-            if excess.abs() < tolerance || at_floor {
+            let at_ceiling = excess < 0.0 && self.lambda <= LEAST_LAMBDA;
+            if excess.abs() < tolerance || at_floor || at_ceiling {
                 break;
             }
-            if round + 1 == rounds {
+            if round + 1 == ROUNDS || (round + 1 >= rounds && nearest.0 < FAR) {
                 if nearest.0 < excess.abs() {
                     self.lambda = nearest.1;
                     excess = take(pictures, self.lambda) / aim - 1.0;
@@ -361,6 +381,12 @@ impl LambdaSearch {
         let next = libm::exp(libm::log(self.lambda) + step);
         self.lambda = next.clamp(LEAST_LAMBDA / 10.0, HIGHEST_LAMBDA);
     }
+}
+
+/// One macroblock in so many is in a sample of these pictures.
+fn sampling_of(pictures: &[PictureShaper]) -> usize {
+    let macroblocks: usize = pictures.iter().map(|picture| picture.parsed.macroblocks.len()).sum();
+    (macroblocks / SAMPLE).clamp(1, SAMPLING)
 }
 
 /// Recodes and writes all pictures; returns their bits.
@@ -430,6 +456,38 @@ mod tests {
         for share in [0.9, 0.8, 0.7] {
             let (miss, is_first) = miss_at_the_end(share, [0.02, 0.001]);
             assert!(miss < 0.001 && is_first, "{share}: {miss}, {is_first}");
+        }
+    }
+
+    #[test]
+    fn a_search_that_begins_far_from_its_aim_goes_on() {
+        let mut trials = 0;
+        // Bits fall by a quarter of the aim where lambda grows by a factor of e, but no further than to twice the aim and to nothing.
+        let mut take = |_: &mut [PictureShaper], lambda: f64| {
+            trials += 1;
+            100.0 * (1.0 - 0.25 * (lambda / 70.0).ln()).clamp(0.0, 2.0)
+        };
+        let mut search = LambdaSearch { lambda: 1e-3, ..LambdaSearch::new() };
+        let bits = search.search(&mut [], 100.0, 1e-3, CLOSED_ROUNDS, &mut take);
+        assert!((bits / 100.0 - 1.0).abs() < FAR && trials <= ROUNDS, "{bits} after {trials}");
+        // With no error nothing more can be spent.
+        let mut take = |_: &mut [PictureShaper], _| 50.0;
+        assert_eq!(search.search(&mut [], 100.0, 1e-3, ROUNDS, &mut take), 50.0);
+        assert!(search.lambda <= LEAST_LAMBDA);
+    }
+
+    #[test]
+    fn coarser_scales_leave_the_size_within_reach() {
+        for share in [0.74, 0.7, 0.65, 0.6, 0.55, 0.5] {
+            let config = Config::new(Method::Auto, Target::Ratio(share));
+            // The scale of the first picture is fine, so that a coarser one may save too much.
+            let (mut pictures, _) = pictures(include_bytes!("../../tests/fixtures/elementary.m2v"));
+            pictures.truncate(1);
+            let budget = share * pictures[0].bits_in() as f64;
+            let mut search = LambdaSearch::new();
+            search.fit_scales(&config, &mut pictures, budget);
+            let bits = search.fit_sample(&config, &mut pictures, budget);
+            assert!((bits / budget - 1.0).abs() <= SAMPLE_TOLERANCE, "{share}: {bits} of {budget}");
         }
     }
 
