@@ -98,14 +98,20 @@ fn a_picture_behind_the_last_window_need_not_make_up_for_it() {
     }
 }
 
-/// Shapes a file to a rate in two passes; returns the report and the largest deviation from the rate, in seconds.
-fn shape_twice(data: &[u8], method: Method, rate: Bitrate) -> (Report, f64) {
-    let config =
-        Config { shaper: shape::Config::new(method, Target::Rate(rate)), container: Default::default() };
-    let mut survey = FirstPass::new(&config, Schedule::constant(Target::Rate(rate)));
+/// A pipeline whose plan knows the whole file.
+fn planned(data: &[u8], method: Method, target: Target) -> Pipeline {
+    let config = Config { shaper: shape::Config::new(method, target), container: Default::default() };
+    let mut survey = FirstPass::new(&config, Schedule::constant(target));
     data.chunks(50_000).for_each(|piece| survey.push(piece).unwrap());
     let mut pipeline = Pipeline::new(config);
+    pipeline.announce_length(data.len() as u64);
     pipeline.set_plan(survey.finish().unwrap());
+    pipeline
+}
+
+/// Shapes a file to a rate in two passes; returns the report and the largest deviation from the rate, in seconds.
+fn shape_twice(data: &[u8], method: Method, rate: Bitrate) -> (Report, f64) {
+    let mut pipeline = planned(data, method, Target::Rate(rate));
     let mut furthest = 0.0f64;
     for piece in data.chunks(2_000) {
         pipeline.push(piece).unwrap();
@@ -135,5 +141,27 @@ fn rates_are_met() {
         assert!(miss.abs() < TOLERANCE, "{method:?}: {miss}");
         // Half a second is a group of pictures.
         assert!(furthest < 0.6, "{method:?}: {furthest} s");
+    }
+}
+
+#[test]
+fn a_share_is_kept_where_the_first_group_alone_is_cut() {
+    // Behind a stream the same one six times with much fewer bits: all bits are saved from the first part.
+    let config = Config {
+        shaper: shape::Config::new(Method::Auto, Target::Ratio(0.4)),
+        container: Default::default(),
+    };
+    let (mut coarse, mut pipeline) = (Vec::new(), Pipeline::new(config));
+    pipeline.push(ELEMENTARY).unwrap();
+    pipeline.finish().unwrap();
+    pipeline.drain_output(&mut coarse);
+    let data = [ELEMENTARY, &coarse.repeat(6)].concat();
+    for share in [0.96, 0.95, 0.94, 0.92] {
+        let mut pipeline = planned(&data, Method::Auto, Target::Ratio(share));
+        pipeline.push(&data).unwrap();
+        pipeline.finish().unwrap();
+        let totals = pipeline.report().totals;
+        let miss = totals.bits_out as f64 / (share * totals.bits_in as f64) - 1.0;
+        assert!(miss.abs() < TOLERANCE, "{share}: {miss}");
     }
 }

@@ -209,7 +209,7 @@ impl Pipeline {
             let vbv = self.vbv.read_picture(&unit);
             let begin = self.shaper.elapsed();
             let target = self.schedule.at(begin);
-            self.shaper.set_plan(self.plan.as_ref().map(|plan| plan.ratio(index)));
+            self.shaper.set_plan(self.plan.as_ref().map(|plan| plan.planned(index)));
             self.shaper.set_target(target);
             self.shaper.push_unit(unit);
             let seconds = (self.shaper.elapsed() - begin).as_secs_f64();

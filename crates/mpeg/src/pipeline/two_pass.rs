@@ -7,7 +7,7 @@ use super::complexity::complexity;
 use super::schedule::Schedule;
 use crate::container::{self, Error, Multiplex, Remuxer, Replacement};
 use crate::header::{PictureContext, PictureKind, SequenceState};
-use crate::shape::{self, Target};
+use crate::shape::{self, Planned, Target};
 use seaway_units::TimeDelta;
 
 /// A group shorter than this, in seconds, is extended by the next GOP.
@@ -62,8 +62,8 @@ pub struct FirstPass {
 /// A ratio for each picture of a stream, so that the whole stream meets a schedule of targets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RatePlan {
-    /// By group: the index behind its last picture, and its ratio.
-    ratios: Vec<(u64, f64)>,
+    /// By group: the index behind its last picture, and what each of its pictures keeps.
+    groups: Vec<(u64, Planned)>,
     /// Bytes of the whole video.
     pub(super) bytes: u64,
 }
@@ -139,10 +139,10 @@ impl FirstPass {
                     share = water_fill(groups);
                 }
             }
-            ratios.extend(groups.iter().map(|group| (group.end, group.ratio(share))));
+            ratios.extend(groups.iter().map(|group| group.ratio(share)));
             begin = end;
         }
-        Ok(RatePlan { ratios, bytes: self.bytes })
+        Ok(RatePlan { groups: planned(&self.groups, &ratios), bytes: self.bytes })
     }
 
     fn count(&mut self) -> Result<(), Error> {
@@ -204,6 +204,21 @@ impl FirstPass {
             None => self.groups.push(group),
         }
     }
+}
+
+/// What the pictures of groups keep, whose ratios are these.
+fn planned(groups: &[Group], ratios: &[f64]) -> Vec<(u64, Planned)> {
+    let cut = |(group, ratio): (&Group, &f64)| group.bits * (1.0 - ratio);
+    let all = || groups.iter().zip(ratios);
+    let (bits, cut_in_all) =
+        (groups.iter().map(|group| group.bits).sum::<f64>(), all().map(cut).sum::<f64>());
+    let mut left = cut_in_all;
+    let mut plan = |(group, &ratio)| {
+        left -= cut((group, &ratio));
+        let bits_behind = bits * (left / cut_in_all.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
+        (group.end, Planned { ratio, bits_behind })
+    };
+    all().map(&mut plan).collect()
 }
 
 /// The standard deviation of the scales of groups, with what is added to them, as a share of their mean.
@@ -297,10 +312,11 @@ const HIGHEST_SHARE: f64 = 1e6;
 const ROUNDS: usize = 50;
 
 impl RatePlan {
-    /// The ratio of a picture by its index in coding order.
-    pub fn ratio(&self, index: u64) -> f64 {
-        let at = self.ratios.partition_point(|&(end, _)| end <= index);
-        self.ratios.get(at).or(self.ratios.last()).map_or(1.0, |&(_, ratio)| ratio)
+    /// What a picture keeps, by its index in coding order.
+    pub(super) fn planned(&self, index: u64) -> Planned {
+        let at = self.groups.partition_point(|&(end, _)| end <= index);
+        let all = Planned { ratio: 1.0, bits_behind: 0.0 };
+        self.groups.get(at).or(self.groups.last()).map_or(all, |&(_, planned)| planned)
     }
 }
 
@@ -385,7 +401,23 @@ mod tests {
 
     #[test]
     fn a_plan_holds_beyond_its_end() {
-        let plan = RatePlan { ratios: vec![(12, 0.5), (24, 0.8)], bytes: 0 };
-        assert_eq!([plan.ratio(0), plan.ratio(11), plan.ratio(12), plan.ratio(99)], [0.5, 0.5, 0.8, 0.8]);
+        let planned = |ratio| Planned { ratio, bits_behind: 0.0 };
+        let plan = RatePlan { groups: vec![(12, planned(0.5)), (24, planned(0.8))], bytes: 0 };
+        assert_eq!([0, 11, 12, 99].map(|index| plan.planned(index).ratio), [0.5, 0.5, 0.8, 0.8]);
+    }
+
+    #[test]
+    fn bits_that_are_not_cut_make_up_for_nothing() {
+        let groups = [100.0, 300.0, 200.0].map(|bits| group(bits, bits));
+        let behind = |ratios: [f64; 3]| {
+            planned(&groups, &ratios).iter().map(|(_, planned)| planned.bits_behind).collect::<Vec<_>>()
+        };
+        assert_eq!(behind([0.5; 3]), [500.0, 200.0, 0.0]);
+        // 50 of 100 bits are cut of the first group, 10 of 200 of the last one.
+        assert_eq!(
+            behind([0.5, 1.0, 0.95]).iter().map(|bits| bits.round()).collect::<Vec<_>>(),
+            [100.0, 100.0, 0.0]
+        );
+        assert_eq!(behind([1.0; 3]), [0.0; 3]);
     }
 }

@@ -51,5 +51,6 @@ mod truncation;
 mod window;
 
 pub use config::{Budget, Ceiling, Cluster, Config, Method, Target, Vbv};
+pub(crate) use rate_control::Planned;
 pub use report::{LeftAlone, PictureReport, Shaped};
 pub use shaper::Shaper;

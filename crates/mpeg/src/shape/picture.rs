@@ -6,7 +6,7 @@ use super::config::{Cluster, Target};
 use super::curve::{Curves, for_each_block};
 use super::drift::Drift;
 use super::lagrangian::SlopeThreshold;
-use super::rate_control::BudgetRequest;
+use super::rate_control::{BudgetRequest, Planned};
 use super::recode::{Recoded, Recoder, dither};
 use super::report::{LeftAlone, PictureReport, Shaped};
 use super::requantize::Found;
@@ -26,8 +26,7 @@ use crate::write::unit::{Declare, unit_bytes, write_unit};
 pub(crate) struct PictureShaper {
     pub(crate) unit: AccessUnit,
     pub(crate) target: Target,
-    /// The share of its bits that a plan gives it.
-    pub(crate) planned: Option<f64>,
+    pub(crate) planned: Option<Planned>,
     /// `auto` may code it in a closed loop.
     pub(crate) may_be_closed: bool,
     /// It is cut by the same share as the others.

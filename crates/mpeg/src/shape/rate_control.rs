@@ -189,7 +189,7 @@ impl RateControl {
         self.set_target(request.target);
         let bits = request.bits as f64;
         match (request.planned, self.target) {
-            (Some(ratio), _) | (None, Target::Ratio(ratio)) => bits * ratio.clamp(0.0, 1.0),
+            (Some(Planned { ratio, .. }), _) | (None, Target::Ratio(ratio)) => bits * ratio.clamp(0.0, 1.0),
             (None, Target::Rate(rate)) => (rate.as_bps_f64() * request.seconds).min(bits),
         }
     }
@@ -228,12 +228,21 @@ fn weigh(request: &BudgetRequest, due: f64, mean: f64, most: f64) -> f64 {
     due * (1.0 + (cut_weight(request.kind) / mean.max(1e-9) - 1.0) * spread)
 }
 
+/// What a plan gives a picture.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Planned {
+    /// The share of its bits that it keeps.
+    pub(crate) ratio: f64,
+    /// The bits of the stream behind it, in proportion to how much they are cut: those that are cut by none cannot make up for bits
+    /// that the picture leaves over.
+    pub(crate) bits_behind: f64,
+}
+
 /// The input of the rate control for one picture.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BudgetRequest {
     pub(crate) target: Target,
-    /// The share of its bits that a plan gives it.
-    pub(crate) planned: Option<f64>,
+    pub(crate) planned: Option<Planned>,
     /// Its second, where its target is a rate without a plan.
     pub(crate) second: Option<SecondOfVideo>,
     /// The pictures behind it, where they are read already.

@@ -6,6 +6,7 @@ use super::config::{Budget, Config, Target, Vbv};
 use super::executor::{Executor, STAGES};
 use super::importance::GopTracker;
 use super::picture::PictureShaper;
+use super::rate_control::Planned;
 use super::report::Shaped;
 use super::seconds::{Ahead, SecondCounter, SecondOfVideo};
 use crate::header::{PictureContext, SequenceState};
@@ -28,8 +29,7 @@ pub struct Shaper {
     executor: Executor,
     /// The target of the next picture; pictures in the queue keep theirs.
     target: Target,
-    /// The share that a plan gives the next picture.
-    planned: Option<f64>,
+    planned: Option<Planned>,
     /// The next picture may be coded in a closed loop.
     may_be_closed: bool,
     seconds: SecondCounter,
@@ -105,9 +105,9 @@ impl Shaper {
         self.declares |= self.config.vbv == Vbv::Variable && target != Target::Ratio(1.0);
     }
 
-    /// Sets the share of the bits of each following picture, in place of the rate of its target.
-    pub(crate) fn set_plan(&mut self, share: Option<f64>) {
-        self.planned = share;
+    /// Sets what each following picture keeps, in place of the rate of its target.
+    pub(crate) fn set_plan(&mut self, planned: Option<Planned>) {
+        self.planned = planned;
     }
 
     /// Ends windows within even seconds so early that they are no longer than this, and about equally long: a window that another

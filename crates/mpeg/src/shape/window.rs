@@ -90,10 +90,14 @@ pub(super) fn must_be_exact(pictures: &[PictureShaper]) -> bool {
     pictures.last().is_some_and(PictureShaper::has_rate) || is_near_the_end(pictures)
 }
 
-/// True where fewer bits of the stream follow than the window has, as far as that is known: the rest of the stream may
-/// not be able to absorb its deviation.
+/// True where fewer bits of the stream follow than the window has, as far as that is known, or few of them are cut: the rest of the
+/// stream may not be able to absorb its deviation.
 pub(super) fn is_near_the_end(pictures: &[PictureShaper]) -> bool {
     let whole: u64 = pictures.iter().map(PictureShaper::bits_in).sum();
     let is_short = |left: f64| left < whole as f64;
-    pictures.last().is_some_and(|picture| picture.last || picture.bits_left.is_some_and(is_short))
+    pictures.last().is_some_and(|picture| {
+        picture.last
+            || picture.bits_left.is_some_and(is_short)
+            || picture.planned.is_some_and(|planned| is_short(planned.bits_behind))
+    })
 }
