@@ -87,6 +87,22 @@ impl<S: Sample> PredictionLoop<S> {
         newer.as_ref().is_some_and(fits) && older.as_ref().is_none_or(fits)
     }
 
+    /// Reference frames that are not known are those behind `before`.
+    pub(crate) fn follow_on(&mut self, before: &Self) {
+        let [older, newer] = &before.references;
+        let [older, newer] = match &before.current {
+            Some(current) if current.kind != PictureKind::B => {
+                [newer.clone(), Some(Arc::new(current.frame.clone()))]
+            }
+            _ => [older.clone(), newer.clone()],
+        };
+        match &mut self.references {
+            references @ [None, None] => *references = [older, newer],
+            [unknown @ None, _] => *unknown = newer,
+            _ => {}
+        }
+    }
+
     /// True where there are two reference frames.
     pub(crate) fn has_both(&self) -> bool {
         self.references.iter().all(Option::is_some)

@@ -1,6 +1,7 @@
 //! `auto`: trellis requantisation over a window of pictures with one lambda. Levels are lowered or dropped and scales
 //! made coarser; the errors of each macroblock are weighted by its importance. At low rates in a closed loop.
 
+use super::chains;
 use super::config::{Config, Target};
 use super::drift::Drift;
 use super::inputs::Inputs;
@@ -164,13 +165,10 @@ impl Auto {
         loop {
             let half = rest.len() / 2;
             let rounds = if half == 0 { ROUNDS } else { CLOSED_ROUNDS };
-            let (mut halfway, mut after) = (Drift::default(), Drift::default());
+            let [mut halfway, mut after] = [Drift::default(), Drift::default()];
             let bits =
                 search.search(rest, left, allowed / left, rounds, &mut |pictures: &mut [_], lambda| {
-                    (halfway, after) = (Drift::default(), before.clone());
-                    write_closed(&mut pictures[..half], lambda, &mut after);
-                    halfway.clone_from(&after);
-                    write_closed(&mut pictures[half..], lambda, &mut after);
+                    [halfway, after] = chains::write(config.threads, pictures, half, lambda as f32, &before);
                     pictures.iter().map(PictureShaper::written_bits).sum()
                 });
             self.closed.get_or_insert_with(|| search.clone());
@@ -183,10 +181,6 @@ impl Auto {
             (rest, before) = (second, halfway);
         }
     }
-}
-
-fn write_closed(pictures: &mut [PictureShaper], lambda: f64, drift: &mut Drift) {
-    pictures.iter_mut().for_each(|picture| picture.write_closed(lambda as f32, drift));
 }
 
 fn saved_by_table(pictures: &[PictureShaper]) -> f64 {

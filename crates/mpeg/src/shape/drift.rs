@@ -37,6 +37,16 @@ impl Drift {
         }
     }
 
+    /// True where two reference frames are known.
+    pub(super) fn has_both(&self) -> bool {
+        self.errors.has_both()
+    }
+
+    /// What is unknown of the reference frames is as behind `before`.
+    pub(super) fn follow_on(&mut self, before: &Self) {
+        self.errors.follow_on(&before.errors);
+    }
+
     /// The error of the newest reference frame.
     #[cfg(test)]
     pub(super) fn newest(mut self) -> Option<std::sync::Arc<Frame<i16>>> {

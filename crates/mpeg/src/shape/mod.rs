@@ -16,6 +16,7 @@ mod batch;
 mod candidates;
 mod causal;
 mod ceiling;
+mod chains;
 mod closed;
 mod coder;
 mod config;
