@@ -459,7 +459,7 @@ mod tests {
         // Bits fall by a quarter of the aim where lambda grows by a factor of e, but no further than to twice the aim and to nothing.
         let mut take = |_: &mut [PictureShaper], lambda: f64| {
             trials += 1;
-            100.0 * (1.0 - 0.25 * (lambda / 70.0).ln()).clamp(0.0, 2.0)
+            100.0 * (1.0 - 0.25 * libm::log(lambda / 70.0)).clamp(0.0, 2.0)
         };
         let mut search = LambdaSearch { lambda: 1e-3, ..LambdaSearch::new() };
         let bits = search.search(&mut [], 100.0, 1e-3, CLOSED_ROUNDS, &mut take);

@@ -15,7 +15,7 @@ struct Chain<'a> {
     drift: Drift,
     /// The drift that was asked for.
     halfway: Option<Drift>,
-    /// B pictures, each with the drift of what it is predicted from, as far as that is known within the chain.
+    /// B pictures that may be predicted from the chain before, each with the drift that is known of this one.
     leading: Vec<(&'a mut PictureShaper, Drift)>,
 }
 
