@@ -39,6 +39,8 @@ const ROUNDS: usize = 12;
 const CLOSED_ROUNDS: usize = 4;
 /// ... unless all of them missed their aim by this share of it.
 const FAR: f64 = 0.2;
+/// So many times they are repeated where the rest of the pictures could not take the bits that are left over.
+const AGAIN: usize = 3;
 /// One macroblock in so many is sampled, at most, ...
 const SAMPLING: usize = 32;
 /// ... and so many of a window, at least.
@@ -59,6 +61,8 @@ const FIRST_LAMBDA: f64 = 30.0;
 const LARGEST_LAMBDA: f64 = 1e4;
 /// The share of the aim by which bits fall where lambda grows by a factor of e: the first guess.
 const FIRST_FALL: f64 = 0.25;
+/// Where a step changed nothing, the next one is longer: this share of the fall is expected.
+const FALL_OF_NONE: f64 = 0.5;
 /// The least and the most of it.
 const FALLS: (f64, f64) = (1e-3, 2.0);
 
@@ -161,7 +165,7 @@ impl Auto {
             self.open.clone()
         });
         let allowed = tolerance * budget;
-        let (mut rest, mut left, mut before) = (pictures, budget, before.clone());
+        let (mut rest, mut left, mut before, mut again) = (pictures, budget, before.clone(), 0);
         loop {
             let half = rest.len() / 2;
             let rounds = if half == 0 { ROUNDS } else { CLOSED_ROUNDS };
@@ -176,11 +180,20 @@ impl Auto {
                 self.drift = after;
                 return (budget - left + bits, search.lambda >= HIGHEST_LAMBDA);
             }
+            if again < AGAIN && left - bits > spendable(&rest[half..]) / 2.0 {
+                again += 1;
+                continue;
+            }
             let (first, second) = rest.split_at_mut(half);
             left = (left - first.iter().map(PictureShaper::written_bits).sum::<f64>()).max(1.0);
             (rest, before) = (second, halfway);
         }
     }
+}
+
+/// Bits by which pictures are smaller than in the input.
+fn spendable(pictures: &[PictureShaper]) -> f64 {
+    pictures.iter().map(|picture| picture.bits_in() as f64 - picture.written_bits()).sum()
 }
 
 fn saved_by_table(pictures: &[PictureShaper]) -> f64 {
@@ -336,13 +349,13 @@ impl LambdaSearch {
         for round in 0..ROUNDS {
             let logarithm = libm::log(self.lambda);
             excess = take(pictures, self.lambda) / aim - 1.0;
-            // Where a small step changed nothing, the fall before it is the better guess.
-            let changed = |&(lambda, other): &(f64, f64)| lambda != logarithm && other != excess;
-            if let Some((lambda, other)) = before.filter(changed) {
+            if let Some((lambda, other)) = before.filter(|&(lambda, _)| lambda != logarithm) {
                 let fall = (other - excess) / (logarithm - lambda);
                 // Sizes in a closed loop may rise a little.
                 if fall > 0.0 {
                     self.fall = fall.clamp(FALLS.0, FALLS.1);
+                } else if other == excess {
+                    self.fall = (FALL_OF_NONE * self.fall).max(FALLS.0);
                 }
             }
             if excess.abs() < nearest.0 {
