@@ -29,6 +29,7 @@ mod importance;
 mod inputs;
 mod intra_table;
 mod lagrangian;
+mod lambda_search;
 mod lengths;
 mod levels;
 mod motion_choice;

@@ -1,8 +1,8 @@
 //! `requantize`: coarser quantiser scales picture by picture, levels chosen by rate and distortion, open loop.
 
-use super::auto::LambdaSearch;
 use super::coder::best_lambda;
 use super::config::Config;
+use super::lambda_search::LambdaSearch;
 use super::parallel;
 use super::picture::PictureShaper;
 use super::rate_control::RateControl;
