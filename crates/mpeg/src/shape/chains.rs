@@ -106,31 +106,12 @@ impl<'a> Chain<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::header::SequenceState;
-    use crate::unit::{AccessUnit, Splitter};
 
     const STREAMS: [&[u8]; 2] = [
         include_bytes!("../../tests/fixtures/elementary.m2v"),
         include_bytes!("../../tests/fixtures/interlaced.m2v"),
     ];
     const LAMBDA: f32 = 300.0;
-
-    /// The pictures of a stream, ready to be coded.
-    fn pictures(stream: &[u8]) -> Vec<PictureShaper> {
-        let (mut splitter, mut state) = (Splitter::default(), SequenceState::default());
-        splitter.push(stream);
-        splitter.finish();
-        let picture = |unit: AccessUnit| {
-            let mut picture = PictureShaper::default();
-            picture.context = unit.read_headers(&mut state);
-            picture.closed_group = state.group().is_some_and(|group| group.closed);
-            picture.unit = unit;
-            picture.parse();
-            picture.reopen();
-            picture
-        };
-        std::iter::from_fn(|| splitter.pull()).map(picture).collect()
-    }
 
     fn bytes(pictures: &[PictureShaper]) -> Vec<Vec<u8>> {
         pictures.iter().map(|picture| picture.writer.bytes().to_vec()).collect()
@@ -139,7 +120,7 @@ mod tests {
     #[test]
     fn chains_give_what_pictures_in_turn_give() {
         for stream in STREAMS {
-            let mut in_turn = pictures(stream);
+            let mut in_turn = PictureShaper::all_of(stream);
             let mut drift = Drift::default();
             in_turn.iter_mut().for_each(|picture| picture.write_closed(LAMBDA, &mut drift));
             let begins = in_turn.iter().filter(|picture| begins_chain(picture)).count();
@@ -147,14 +128,14 @@ mod tests {
             for (threads, half) in (0..in_turn.len()).flat_map(|half| [(1, half), (3, half)]) {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
                 let threads = NonZeroUsize::new(threads).unwrap();
-                let mut shaped = pictures(stream);
+                let mut shaped = PictureShaper::all_of(stream);
                 let write = |pictures: &mut [PictureShaper], half, before: &Drift| {
                     pool.install(|| write(threads, pictures, half, LAMBDA, before))
                 };
                 let [halfway, after] = write(&mut shaped, half, &Drift::default());
                 assert!(bytes(&shaped) == bytes(&in_turn), "{threads} threads");
                 assert!(after.newest() == drift.clone().newest());
-                let mut rest = pictures(stream).split_off(half);
+                let mut rest = PictureShaper::all_of(stream).split_off(half);
                 let [_, after] = write(&mut rest, 1, &halfway);
                 assert!(bytes(&rest) == bytes(&in_turn[half..]), "{threads} threads from {half} on");
                 assert!(after.newest() == drift.clone().newest());

@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub(super) const OF_SAVING: f64 = 0.4;
 /// How close a sample of the macroblocks of a window comes before all are recoded.
 const SAMPLE_TOLERANCE: f64 = 0.03;
-/// How close it comes where the rest of the stream is too short to carry over to.
+/// How close a window comes where the rest of the stream is too short to carry over to.
 pub(super) const LAST_TOLERANCE: f64 = 0.0002;
 /// At the end of a stream one picture in so many, the last ones, makes up for the others.
 const END_PART: usize = 4;
@@ -244,25 +244,11 @@ fn between(low: f64, high: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::header::SequenceState;
     use crate::shape::{Method, Target};
-    use crate::unit::{AccessUnit, Splitter};
 
-    /// The pictures of a stream, ready for the choice of lambda, and their bits.
+    /// The pictures of a stream, and their bits.
     fn pictures(stream: &[u8]) -> (Vec<PictureShaper>, f64) {
-        let (mut splitter, mut state) = (Splitter::default(), SequenceState::default());
-        splitter.push(stream);
-        splitter.finish();
-        let units = std::iter::from_fn(|| splitter.pull());
-        let picture = |unit: AccessUnit| {
-            let mut picture = PictureShaper::default();
-            picture.context = unit.read_headers(&mut state);
-            picture.unit = unit;
-            picture.parse();
-            picture.reopen();
-            picture
-        };
-        let pictures: Vec<_> = units.map(picture).collect();
+        let pictures = PictureShaper::all_of(stream);
         let bits = pictures.iter().map(|picture| picture.bits_in() as f64).sum();
         (pictures, bits)
     }
@@ -305,9 +291,13 @@ mod tests {
         let bits = search.search(&mut [], 100.0, 1e-3, 4, &mut take);
         assert!((bits / 100.0 - 1.0).abs() < FAR && trials <= ROUNDS, "{bits} after {trials}");
         // With no error nothing more can be spent.
-        let mut take = |_: &mut [PictureShaper], _| 50.0;
+        let mut trials = 0;
+        let mut take = |_: &mut [PictureShaper], _| {
+            trials += 1;
+            50.0
+        };
         assert_eq!(search.search(&mut [], 100.0, 1e-3, ROUNDS, &mut take), 50.0);
-        assert!(search.lambda <= LEAST_LAMBDA);
+        assert!(search.lambda <= LEAST_LAMBDA && trials < ROUNDS, "{trials}");
     }
 
     #[test]

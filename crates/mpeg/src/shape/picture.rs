@@ -447,6 +447,25 @@ impl PictureShaper {
     }
 }
 
+#[cfg(test)]
+impl PictureShaper {
+    /// The pictures of a stream, ready to be coded.
+    pub(super) fn all_of(stream: &[u8]) -> Vec<Self> {
+        let (mut splitter, mut state) =
+            (crate::unit::Splitter::default(), crate::header::SequenceState::default());
+        splitter.push(stream);
+        splitter.finish();
+        let picture = |unit: AccessUnit| {
+            let mut picture = Self { context: unit.read_headers(&mut state), unit, ..Self::default() };
+            picture.closed_group = state.group().is_some_and(|group| group.closed);
+            picture.parse();
+            picture.reopen();
+            picture
+        };
+        std::iter::from_fn(|| splitter.pull()).map(picture).collect()
+    }
+}
+
 /// Length of `End of block` in a block that is not intra (13818-2, table B-14).
 const END_BITS: u64 = 2;
 /// The end is near where at most this many pictures of the same size follow.
