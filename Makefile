@@ -1,7 +1,7 @@
 # Two commands: `make demo` runs the main job, `make test` runs all tests. Both set up what they need.
 # `make validate` runs the simulators of others beside ours (Debian packages ns2, ns3 and libns3-dev) and writes docs/results.
 
-.PHONY: demo assembler test tools format clippy docs wasm cross documents deny unit python playground site notebooks release capi package quic gstreamer bench cost fuzz mutants validate peers plots papers
+.PHONY: demo assembler test tools format clippy docs wasm cross documents deny unit properties python playground site notebooks release capi package quic gstreamer bench cost fuzz mutants validate peers plots papers
 
 # The sans-I/O crates, which also run in a browser.
 PORTABLE := units wire control session link sim mpeg quality report
@@ -97,10 +97,15 @@ deny:
 	if [ -x "$$deny" ]; then "$$deny" --locked check licenses bans sources; \
 	else echo "deny: SKIPPED, cargo-deny is not installed"; fi
 
-# Three at a time on two cores: tests of live sessions wait most of their time.
+# Three at a time on two cores: tests of live sessions wait most of their time. Properties see the same cases in each run;
+# `make properties` shows them new ones.
 unit:
 	$(call stage,tests)
-	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2))} cargo test --locked --workspace
+	PROPTEST_RNG_SEED=$${PROPTEST_RNG_SEED:-1} RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2))} cargo test --locked --workspace
+
+# Properties of all crates against new random cases, 20 times as many. A failure prints the case, which becomes a test.
+properties:
+	PROPTEST_CASES=$${PROPTEST_CASES:-5120} cargo test --locked --workspace --exclude seaway-cli --lib --tests
 
 # The Python package beside the binary, in an environment of its own under target, and the notebooks with it.
 # With an example the dependencies have the features that they have in tests; without one, most crates are built a second time.
@@ -216,6 +221,7 @@ mutants:
 validate: tools
 	cargo build --release --locked --bin seaway
 	cargo test --release --locked -p seaway-control --test forgetting -- --include-ignored
+	$(MAKE) --no-print-directory properties
 	python3 validation/live/bars.py
 	python3 validation/ns2/tcp.py
 	python3 validation/ns2/tfrc.py
