@@ -17,12 +17,14 @@ const STEEPEST: f64 = 1e-3;
 const CATCH_UP: f64 = 0.02;
 /// A packet that comes earlier by this is early, and not an effect of jitter: 20 ms.
 const EARLY: f64 = 20e6;
-/// The share of references that may come earlier than the lead covers.
+/// The share of packets that may come earlier than the lead covers.
 const UNCOVERED: f64 = 0.005;
-/// What a reference that comes earlier adds to the wanted lead: 2 ms.
+/// What as many packets as mostly come between two references add to the wanted lead, where all come earlier: 2 ms.
 const LEAD_STEP: f64 = 2e6;
-/// The lead at the start, as a share of the longest.
-const FIRST_LEAD: f64 = 0.75;
+/// Intervals between references over which the number of their packets is averaged.
+const AVERAGED: f64 = 64.0;
+/// The lead at the start, as a share of the delay.
+const FIRST_LEAD: f64 = 0.1875;
 /// The most that the lead shrinks, as a share of the time: what a decoder's clock may differ (13818-1, 2.4.2.1).
 const GIVEN_BACK: f64 = 30e-6;
 /// The start: 20 s, in which the first packet is found to have been early or late.
@@ -36,15 +38,19 @@ const START: i64 = 20_000_000_000;
 /// packets came late, those behind them come early; then the delay returns to the stated one.
 ///
 /// The delay counts from the arrival of what comes early: a source that sends in bursts is ahead of its clock in each of them. So all
-/// leave by a lead before the delay has passed, which covers all but [`UNCOVERED`] of the references. At the start, where jitter is not
-/// known, it is [`FIRST_LEAD`] of the longest.
+/// leave by a lead before the delay has passed, which covers all but [`UNCOVERED`] of the packets. At the start, where jitter is not
+/// known, it is [`FIRST_LEAD`] of the delay.
 #[derive(Debug)]
 pub(super) struct PlayoutClock {
     delay: TimeDelta,
-    /// A larger deviation is a source that has paused or jumped, not jitter. The lead is as much at most.
+    /// What comes later by more is of a source that has paused or jumped, and no jitter.
     resync: TimeDelta,
+    /// The same of what comes earlier; the lead is as much at most.
+    longest_lead: TimeDelta,
     /// The lead in nanoseconds: as jitter wants it, and as it is.
     leads: [f64; 2],
+    /// Packets between two references, in the mean.
+    between: f64,
     /// Arrivals of the packets behind the last reference, that one first.
     untimed: VecDeque<Timestamp>,
     /// Departures that are known, in order.
@@ -70,11 +76,14 @@ struct Reference {
 }
 
 impl PlayoutClock {
-    pub(super) fn new(delay: TimeDelta, resync: TimeDelta) -> PlayoutClock {
+    pub(super) fn new(delay: TimeDelta, resync: TimeDelta, longest_lead: TimeDelta) -> PlayoutClock {
+        let first_lead = (FIRST_LEAD * delay.as_nanos() as f64).min(longest_lead.as_nanos() as f64);
         PlayoutClock {
             delay,
             resync,
-            leads: [FIRST_LEAD * resync.as_nanos() as f64; 2],
+            longest_lead,
+            leads: [first_lead; 2],
+            between: 1.0,
             untimed: VecDeque::new(),
             departures: VecDeque::new(),
             last: None,
@@ -111,6 +120,8 @@ impl PlayoutClock {
 
     fn on_reference(&mut self, at: Timestamp, value: u64, jumps: bool) {
         let arrival = at.as_nanos() as f64;
+        // How much time has passed where the lead follows jitter.
+        let mut steady = None;
         let next = match self.last {
             None => Reference { value, at, time: 0, offset: arrival, added: 0.0 },
             Some(last) => {
@@ -120,11 +131,11 @@ impl PlayoutClock {
                 let time = last.time.saturating_add(passed);
                 let deviation = arrival - time as f64 - last.offset;
                 let catches_up = (-last.added - EARLY..-EARLY).contains(&deviation);
-                let resyncs = deviation.abs() > self.resync.as_nanos() as f64 && !catches_up;
+                let resyncs = self.is_no_jitter(deviation) && !catches_up;
                 self.resyncs += u64::from(resyncs);
                 let most = if catches_up { CATCH_UP } else { steepest(time) } * passed as f64;
                 if !resyncs && !catches_up {
-                    self.lead(deviation, passed as f64, steepest(time));
+                    steady = Some(passed as f64);
                 }
                 let step = if resyncs { deviation } else { (GAIN * deviation).clamp(-most, most) };
                 let added = if resyncs || catches_up { (last.added + step).max(0.0) } else { last.added };
@@ -137,22 +148,42 @@ impl PlayoutClock {
         if self.last.is_none() {
             self.release(at);
         }
-        let from = self.newest;
-        let (span, count) = (departure.since(from).as_nanos() as i128, self.untimed.len() as i128);
-        for index in 0..count {
-            let share = TimeDelta::from_nanos((span * index / count) as i64);
-            self.departures.push_back(from + share);
+        let early = self.spread(departure);
+        if let Some(passed) = steady {
+            self.lead(early, passed, steepest(next.time));
         }
         self.untimed.clear();
         (self.last, self.newest) = (Some(next), departure);
     }
 
-    /// Follows the lead that jitter wants: within `passed` nanoseconds it grows by the share `steepest` of them at most.
-    fn lead(&mut self, deviation: f64, passed: f64, steepest: f64) {
+    /// True where a reference that comes so many nanoseconds late does so by no jitter.
+    fn is_no_jitter(&self, deviation: f64) -> bool {
+        deviation > self.resync.as_nanos() as f64
+            || -deviation > self.longest_lead.max(self.resync).as_nanos() as f64
+    }
+
+    /// Gives the packets before a reference departures up to its own; returns how many come earlier than the wanted lead covers.
+    fn spread(&mut self, departure: Timestamp) -> usize {
         let [wanted, lead] = self.leads;
-        let is_uncovered = -deviation > wanted;
-        let step = LEAD_STEP * (f64::from(u8::from(is_uncovered)) - UNCOVERED);
-        let wanted = (wanted + step).clamp(0.0, self.resync.as_nanos() as f64);
+        let covered = self.delay + TimeDelta::from_nanos((wanted - lead) as i64);
+        let from = self.newest;
+        let (span, count) = (departure.since(from).as_nanos() as i128, self.untimed.len() as i128);
+        let departures = (0..count).map(|index| from + TimeDelta::from_nanos((span * index / count) as i64));
+        let stays =
+            departures.clone().zip(&self.untimed).map(|(departure, arrival)| departure.since(*arrival));
+        let early = stays.filter(|stay| *stay > covered).count();
+        self.departures.extend(departures);
+        early
+    }
+
+    /// Follows the lead that jitter wants, by how many of the untimed packets came earlier than it covers: within `passed` nanoseconds
+    /// it grows by the share `steepest` of them at most.
+    fn lead(&mut self, early: usize, passed: f64, steepest: f64) {
+        let [wanted, lead] = self.leads;
+        let packets = self.untimed.len() as f64;
+        self.between += (packets - self.between) / AVERAGED;
+        let step = LEAD_STEP * (early as f64 - UNCOVERED * packets) / self.between.max(1.0);
+        let wanted = (wanted + step).clamp(0.0, self.longest_lead.as_nanos() as f64);
         self.leads = [wanted, lead + (wanted - lead).clamp(-GIVEN_BACK * passed, steepest * passed)];
     }
 }
@@ -172,8 +203,13 @@ mod tests {
         Timestamp::from_nanos((millis * 1e6) as u64)
     }
 
-    /// Where the relation is taken anew from 100 ms on, all leave at first by so many milliseconds before the delay has passed.
-    const LEAD: f64 = 75.0;
+    /// All leave at first by so many milliseconds before the delay has passed.
+    const LEAD: f64 = 93.75;
+
+    /// The relation is taken anew where packets come 100 ms late.
+    fn clock() -> PlayoutClock {
+        PlayoutClock::new(DELAY, TimeDelta::from_millis(100), TimeDelta::from_millis(200))
+    }
 
     /// Departures in milliseconds less the delay.
     fn departures(clock: &mut PlayoutClock) -> Vec<f64> {
@@ -182,7 +218,7 @@ mod tests {
 
     #[test]
     fn packets_between_two_references_are_spread_evenly() {
-        let mut clock = PlayoutClock::new(DELAY, TimeDelta::from_millis(100));
+        let mut clock = clock();
         // Four packets in 40 ms; the network delivers them in a burst.
         for (millis, reference) in [(100.0, Some(0)), (100.0, None), (100.0, None), (100.0, None)] {
             clock.push(at(millis), reference.map(|value| (value, false)));
@@ -195,7 +231,7 @@ mod tests {
 
     #[test]
     fn jitter_is_smoothed_and_drift_followed() {
-        let mut clock = PlayoutClock::new(DELAY, TimeDelta::from_millis(100));
+        let mut clock = clock();
         let (mut last, mut worst) = (0.0, 0.0f64);
         // An hour; the source's clock is 50 ppm slow, and packets come up to 8 ms late.
         for index in 0..90_000u64 {
@@ -217,7 +253,7 @@ mod tests {
 
     #[test]
     fn the_delay_holds_for_a_source_that_sends_in_bursts() {
-        let mut clock = PlayoutClock::new(DELAY, TimeDelta::from_millis(400));
+        let mut clock = PlayoutClock::new(DELAY, TimeDelta::from_millis(400), TimeDelta::from_millis(400));
         let (mut arrivals, mut delays) = (VecDeque::new(), Vec::new());
         for index in 0..150_000u64 {
             // Ten references at a time, as the last of them is due.
@@ -236,8 +272,24 @@ mod tests {
     }
 
     #[test]
+    fn what_comes_early_between_two_references_is_covered_too() {
+        let mut clock = clock();
+        let mut early = 0;
+        for index in 0..6000u64 {
+            // Each reference is in time, and the packets up to the next one come with it.
+            let arrival = at(1000.0 + 100.0 * index as f64);
+            clock.push(arrival, Some((27_000 * 100 * index, false)));
+            (0..9).for_each(|_| clock.push(arrival, None));
+            let sent = departures(&mut clock).into_iter().skip(1);
+            let before = 1000.0 + 100.0 * (index as f64 - 1.0);
+            early += sent.filter(|due| index > 100 && due - before > 1.0).count();
+        }
+        assert!(early * 100 <= 9 * 6000, "{early} packets above the stated delay");
+    }
+
+    #[test]
     fn nothing_leaves_in_a_burst_after_a_silence_or_a_jump() {
-        let mut clock = PlayoutClock::new(DELAY, TimeDelta::from_millis(100));
+        let mut clock = clock();
         clock.push(at(0.0), Some((0, false)));
         clock.push(at(40.0), Some((27_000 * 40, false)));
         // The source stops for two seconds; then its clock begins anew.
@@ -251,7 +303,7 @@ mod tests {
 
     #[test]
     fn the_delay_returns_behind_a_delivery_that_was_late() {
-        let mut clock = PlayoutClock::new(DELAY, TimeDelta::from_millis(100));
+        let mut clock = clock();
         let (mut due, mut last) = (0.0, 0.0);
         for index in 0..1000u64 {
             let millis = 40.0 * index as f64;
@@ -271,7 +323,7 @@ mod tests {
 
     #[test]
     fn without_references_packets_leave_by_their_arrivals() {
-        let mut clock = PlayoutClock::new(DELAY, TimeDelta::from_millis(100));
+        let mut clock = clock();
         [10.0, 20.0, 30.0].into_iter().for_each(|millis| clock.push(at(millis), None));
         clock.release(at(20.0));
         assert_eq!(departures(&mut clock), [10.0 - LEAD, 20.0 - LEAD]);
