@@ -39,6 +39,6 @@ impl Config {
     /// By how much packets may leave before the delay has passed, so that those that come early leave within it too: half of it, where
     /// the rest suffices for a picture to come in and to be shaped.
     pub(super) fn longest_lead(&self) -> TimeDelta {
-        (self.delay / 2).min(self.delay - TimeDelta::from_millis(250)).max(self.delay / 4)
+        (self.delay / 2).min(self.delay - TimeDelta::from_millis(250)).max(TimeDelta::ZERO)
     }
 }

@@ -259,8 +259,14 @@ impl LiveShaper {
     /// Counts so far.
     pub fn report(&self) -> Report {
         let programs = self.former.iter().cloned().chain(self.present()).collect();
-        let (resyncs, rate_bps, load) = (self.clock.resyncs, self.rate_bps(), self.load.share());
-        Report { resyncs, rate_bps, load, programs, ..self.report.clone() }
+        Report {
+            resyncs: self.clock.resyncs,
+            ahead_of_clock: self.clock.ahead,
+            rate_bps: self.rate_bps(),
+            load: self.load.share(),
+            programs,
+            ..self.report.clone()
+        }
     }
 
     /// Why the present stream passes unchanged: it has carried no video to shape for some seconds.

@@ -16,6 +16,8 @@ pub struct Report {
     pub null_packets_dropped: u64,
     /// Times at which the source's clock was recovered anew: it jumped, or the source paused.
     pub resyncs: u64,
+    /// Packets that left ahead of the source's clock: it sends further ahead than the delay covers.
+    pub ahead_of_clock: u64,
     /// Times at which a part of a picture passed unchanged because it did not come in time.
     pub given_up: u64,
     /// Programmes that could not be shaped beside others, and pass unchanged.

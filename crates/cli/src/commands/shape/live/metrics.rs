@@ -195,6 +195,7 @@ fn counts(source: &SourceReport, shaped: &Report, sent: &SinkReport) -> Vec<Metr
         ),
         ("null_packets_dropped", "null packets that were left out", shaped.null_packets_dropped),
         ("resyncs", "times at which the source's clock was recovered anew", shaped.resyncs),
+        ("ahead_of_clock", "packets that left ahead of the source's clock", shaped.ahead_of_clock),
         ("given_up", "parts of pictures that passed unchanged", shaped.given_up),
         ("unshaped_programs", "programmes that could not be shaped beside others", shaped.unshaped_programs),
         ("program_changes", "times at which the source had other programmes", shaped.program_changes),

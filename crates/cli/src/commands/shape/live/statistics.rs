@@ -97,6 +97,10 @@ impl Statistics {
             (source.late, "RTP packets repeated or too late"),
             (sent.refused, "datagrams refused by the kernel"),
             (shaped.resyncs, "times the source's clock was found anew"),
+            (
+                shaped.ahead_of_clock,
+                "packets left ahead of the source's clock: a longer --delay covers more of its bursts",
+            ),
             (shaped.unshaped_programs, "programmes that cannot be shaped"),
             (shaped.program_changes, "times the source had other programmes"),
         ] {
@@ -161,6 +165,7 @@ impl Statistics {
             "dropped_without_program": shaped.dropped_without_program,
             "null_packets_dropped": shaped.null_packets_dropped,
             "resyncs": shaped.resyncs,
+            "ahead_of_clock": shaped.ahead_of_clock,
             "given_up": shaped.given_up,
             "unshaped_programs": shaped.unshaped_programs,
             "program_changes": shaped.program_changes,
