@@ -81,7 +81,7 @@ struct Reference {
     offset: f64,
     /// The part of the offset that late packets added at once, and early ones may take back.
     added: f64,
-    /// What packets may stay beyond the delay, since the last ones were held up.
+    /// What packets may stay beyond the delay, since the last ones were held up: as much again at most.
     longer: f64,
     /// For so many nanoseconds all references were late.
     late: i64,
@@ -176,7 +176,7 @@ impl PlayoutClock {
                     time,
                     offset: last.offset + step,
                     added,
-                    longer: longer.max(0.0),
+                    longer: longer.clamp(0.0, self.delay.as_nanos() as f64),
                     late,
                 }
             }
