@@ -103,7 +103,7 @@ unit:
 	$(call stage,tests)
 	PROPTEST_RNG_SEED=$${PROPTEST_RNG_SEED:-1} RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2))} cargo test --locked --workspace
 
-# Properties of all crates against new random cases, 20 times as many. A failure prints the case, which becomes a test.
+# Properties of all crates but the command's against 5120 new random cases each. A failure prints the case, which becomes a test.
 properties:
 	PROPTEST_CASES=$${PROPTEST_CASES:-5120} cargo test --locked --workspace --exclude seaway-cli --lib --tests
 

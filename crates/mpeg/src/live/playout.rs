@@ -27,7 +27,7 @@ const UNCOVERED: f64 = 0.005;
 const LEAD_STEP: f64 = 2e6;
 /// Intervals between references over which the number of their packets is averaged.
 const AVERAGED: f64 = 64.0;
-/// The lead at the start, as a share of the delay.
+/// The lead at the start, as a share of the delay: no more than the longest.
 const FIRST_LEAD: f64 = 0.1875;
 /// The most that the lead shrinks, as a share of the time: what a decoder's clock may differ (13818-1, 2.4.2.1).
 const GIVEN_BACK: f64 = 30e-6;
@@ -43,7 +43,7 @@ const START: i64 = 20_000_000_000;
 ///
 /// The delay counts from the arrival of what comes early: a source that sends in bursts is ahead of its clock in each of them. So all
 /// leave by a lead before the delay has passed, which covers all but [`UNCOVERED`] of the packets. At the start, where jitter is not
-/// known, it is [`FIRST_LEAD`] of the delay. What comes earlier than the lead covers leaves when the delay has passed, ahead of its clock.
+/// known, it is [`FIRST_LEAD`] of the delay at most. What comes earlier than the lead covers leaves when the delay has passed, ahead of its clock.
 #[derive(Debug)]
 pub(super) struct PlayoutClock {
     delay: TimeDelta,
