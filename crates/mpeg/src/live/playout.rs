@@ -17,8 +17,8 @@ const STEEPEST: f64 = 1e-3;
 const CATCH_UP: f64 = 0.02;
 /// What comes earlier or later by less than this is jitter: 150 ms.
 const JITTER: f64 = 150e6;
-/// Where all comes late for so long, it is none: 1 s.
-const LATE_FOR: i64 = 1_000_000_000;
+/// Where all comes late, or all earlier than jitter and the lead, for so long, it is none: 1 s.
+const LASTING: i64 = 1_000_000_000;
 /// A packet that comes earlier by this is early, and not an effect of jitter: 20 ms.
 const EARLY: f64 = 20e6;
 /// The share of packets that may come earlier than the lead covers.
@@ -39,7 +39,8 @@ const START: i64 = 20_000_000_000;
 ///
 /// After a silence, or where the source's clock jumps, the relation of the two clocks is taken anew, so that the packets keep their
 /// distances: what comes late leaves late by as much, and nothing leaves in a burst. Where the source had not paused, and only its
-/// packets came late, those behind them come early; then the delay returns to the stated one.
+/// packets came late, those behind them come early; then the delay returns to the stated one. What comes early, as a source's burst
+/// at its start does, is a jump only where it lasts.
 ///
 /// The delay counts from the arrival of what comes early: a source that sends in bursts is ahead of its clock in each of them. So all
 /// leave by a lead before the delay has passed, which covers all but [`UNCOVERED`] of the packets. At the start, where jitter is not
@@ -83,8 +84,8 @@ struct Reference {
     added: f64,
     /// What packets may stay beyond the delay, since the last ones were held up: as much again at most.
     longer: f64,
-    /// For so many nanoseconds all references were late.
-    late: i64,
+    /// For so many nanoseconds all references were late; negative: early.
+    apart: i64,
 }
 
 impl PlayoutClock {
@@ -150,7 +151,7 @@ impl PlayoutClock {
         // How much time has passed where the lead follows jitter.
         let mut steady = None;
         let next = match self.last {
-            None => Reference { value, at, time: 0, offset: arrival, added: 0.0, longer: 0.0, late: 0 },
+            None => Reference { value, at, time: 0, offset: arrival, added: 0.0, longer: 0.0, apart: 0 },
             Some(last) => {
                 let periods = (value + WRAP - last.value % WRAP) % WRAP;
                 let is_jump = jumps || !(1..=LONGEST_INTERVAL).contains(&periods);
@@ -158,8 +159,8 @@ impl PlayoutClock {
                 let time = last.time.saturating_add(passed);
                 let deviation = arrival - time as f64 - last.offset;
                 let catches_up = (-last.added - EARLY..-EARLY).contains(&deviation);
-                let late = if deviation > self.resync.as_nanos() as f64 { last.late + passed } else { 0 };
-                let resyncs = self.is_no_jitter(deviation, late) && !catches_up;
+                let apart = self.apart(deviation, last.apart, passed);
+                let resyncs = (deviation > self.jitter() || apart.abs() > LASTING) && !catches_up;
                 self.resyncs += u64::from(resyncs);
                 let most = if catches_up { CATCH_UP } else { steepest(time) } * passed as f64;
                 if !resyncs && !catches_up {
@@ -169,7 +170,7 @@ impl PlayoutClock {
                 let added = if resyncs || catches_up { (last.added + step).max(0.0) } else { last.added };
                 let longer =
                     if resyncs { last.longer + step } else { last.longer - CATCH_UP * passed as f64 };
-                let late = if resyncs { 0 } else { late };
+                let apart = if resyncs { 0 } else { apart };
                 Reference {
                     value,
                     at,
@@ -177,7 +178,7 @@ impl PlayoutClock {
                     offset: last.offset + step,
                     added,
                     longer: longer.clamp(0.0, self.delay.as_nanos() as f64),
-                    late,
+                    apart,
                 }
             }
         };
@@ -195,11 +196,20 @@ impl PlayoutClock {
         (self.last, self.newest) = (Some(next), departure);
     }
 
-    /// True where a reference that comes so many nanoseconds late does so by no jitter, where those for `late` nanoseconds are late.
-    fn is_no_jitter(&self, deviation: f64, late: i64) -> bool {
-        let jitter = (self.resync.as_nanos() as f64).max(JITTER);
-        let is_early = -deviation > jitter.max(self.longest_lead.as_nanos() as f64);
-        is_early || deviation > jitter || late > LATE_FOR
+    /// What comes later by more nanoseconds is of a source that has paused.
+    fn jitter(&self) -> f64 {
+        (self.resync.as_nanos() as f64).max(JITTER)
+    }
+
+    /// For how long all references are late or early, behind one that comes so many nanoseconds late and `passed` behind the last.
+    fn apart(&self, deviation: f64, apart: i64, passed: i64) -> i64 {
+        if deviation > self.resync.as_nanos() as f64 {
+            apart.max(0) + passed
+        } else if -deviation > self.jitter().max(self.longest_lead.as_nanos() as f64) {
+            apart.min(0) - passed
+        } else {
+            0
+        }
     }
 
     /// Gives the packets before a reference departures up to its own; returns how many come earlier than the wanted lead covers.
@@ -391,6 +401,38 @@ mod tests {
             assert_eq!(clock.resyncs, u64::from(index > 124));
         }
         assert!((last + LEAD - 40.0 * 198.0 - 140.0).abs() < 5.0, "{last}");
+    }
+
+    #[test]
+    fn a_burst_at_the_start_is_no_jump_of_the_clock() {
+        let [delay, resync, longest_lead] = [120, 30, 0].map(TimeDelta::from_millis);
+        let mut clock = PlayoutClock::new(delay, resync, longest_lead);
+        let (mut arrivals, mut latest) = (VecDeque::new(), f64::MIN);
+        for index in 0..400u64 {
+            // The source sends 200 ms more than is due at once, and its clock is up to 40 ms late from 0.8 s on.
+            let sent_at = 20.0 * index as f64;
+            let arrival = 1000.0 + if index < 40 { (sent_at - 200.0).max(0.0) } else { sent_at + (index % 3) as f64 * 20.0 };
+            arrivals.push_back(arrival);
+            clock.push(at(arrival), Some((27_000 * 20 * index, false)));
+            for due in departures(&mut clock) {
+                latest = latest.max(due + 380.0 - arrivals.pop_front().unwrap());
+            }
+        }
+        assert!(clock.resyncs == 0 && latest < 1e-3, "{} jumps, {latest} ms beyond the delay", clock.resyncs);
+    }
+
+    #[test]
+    fn what_stays_early_is_a_jump_of_the_clock() {
+        let mut clock = clock();
+        for index in 0..200u64 {
+            // The source leaves out 240 ms behind its hundredth reference: less than may lie between two.
+            let value = 40 * index + if index < 100 { 0 } else { 240 };
+            clock.push(at(40.0 * index as f64), Some((27_000 * value, false)));
+            assert_eq!(clock.resyncs, u64::from(index > 118), "{index}");
+        }
+        // They leave by a lead before the delay has passed again, which has grown meanwhile.
+        let lead = 40.0 * 198.0 - departures(&mut clock).pop().unwrap();
+        assert!((LEAD..200.0).contains(&lead), "{lead}");
     }
 
     #[test]
