@@ -411,7 +411,8 @@ mod tests {
         for index in 0..400u64 {
             // The source sends 200 ms more than is due at once, and its clock is up to 40 ms late from 0.8 s on.
             let sent_at = 20.0 * index as f64;
-            let arrival = 1000.0 + if index < 40 { (sent_at - 200.0).max(0.0) } else { sent_at + (index % 3) as f64 * 20.0 };
+            let arrival = 1000.0
+                + if index < 40 { (sent_at - 200.0).max(0.0) } else { sent_at + (index % 3) as f64 * 20.0 };
             arrivals.push_back(arrival);
             clock.push(at(arrival), Some((27_000 * 20 * index, false)));
             for due in departures(&mut clock) {

@@ -21,35 +21,46 @@ const FUTURE_EACH: f32 = 0.25;
 /// ... and in all, at most.
 const FUTURE_MOST: f32 = 5.0;
 
-/// Follows the length of GOPs.
+/// Follows GOPs.
 #[derive(Debug, Default)]
 pub(crate) struct GopTracker {
     position: usize,
     /// Pictures of the GOP before.
     last: Option<usize>,
+    /// The last picture is intra-coded. A run of such pictures begins one GOP.
+    is_intra: bool,
+    /// B pictures are in this GOP, or in the one before.
+    with_b: [bool; 2],
 }
 
 impl GopTracker {
-    pub(crate) fn begin(&mut self) {
-        self.last = Some(self.position);
-        self.position = 0;
+    /// True where a picture of this kind would begin a GOP behind others.
+    pub(crate) fn begins_with(&self, kind: Option<PictureKind>) -> bool {
+        kind == Some(PictureKind::I) && !self.is_intra && self.position > 0
     }
 
-    pub(crate) fn count(&mut self) {
+    /// Adds the next picture.
+    pub(crate) fn push(&mut self, kind: Option<PictureKind>) {
+        if self.begins_with(kind) {
+            self.last = Some(self.position);
+            self.position = 0;
+            self.with_b = [false, self.with_b[0]];
+        }
         self.position += 1;
+        self.is_intra = kind == Some(PictureKind::I);
+        self.with_b[0] |= kind == Some(PictureKind::B);
     }
 
     pub(crate) fn position(&self) -> usize {
         self.position
     }
 
-    /// The importance that the last reference picture of `pictures`, the newest ones, gathers from later pictures. Assumes
-    /// that the GOP is as long as the one before, and the first GOP twice as long as it is so far.
-    pub(crate) fn future_importance(&self, pictures: &[PictureShaper]) -> f32 {
-        let kind = |picture: &PictureShaper| picture.context.as_ref().map(PictureContext::kind);
-        let with_b = pictures.iter().any(|picture| kind(picture) == Some(PictureKind::B));
+    /// The importance that the last reference picture so far gathers from later pictures. Assumes that the GOP is as long as the one
+    /// before, and the first GOP twice as long as it is so far.
+    pub(crate) fn future_importance(&self) -> f32 {
+        let with_b = if self.with_b.contains(&true) { FUTURE_B } else { 0.0 };
         let to_come = self.last.map_or(self.position, |last| last.saturating_sub(self.position));
-        f32::min(if with_b { FUTURE_B } else { 0.0 } + FUTURE_EACH * to_come as f32, FUTURE_MOST)
+        f32::min(with_b + FUTURE_EACH * to_come as f32, FUTURE_MOST)
     }
 }
 

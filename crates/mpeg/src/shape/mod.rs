@@ -51,6 +51,7 @@ mod spare;
 mod trellis;
 mod truncation;
 mod window;
+mod window_share;
 
 pub use config::{Budget, Ceiling, Cluster, Config, Method, Target, Vbv};
 pub(crate) use rate_control::Planned;

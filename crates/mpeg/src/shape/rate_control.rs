@@ -3,6 +3,7 @@
 use super::ceiling::LeakyBucket;
 use super::config::Target;
 use super::seconds::{Ahead, SecondBudget, SecondOfVideo};
+use super::window_share::WindowShare;
 use crate::header::PictureKind;
 use std::collections::VecDeque;
 
@@ -58,6 +59,10 @@ pub(crate) struct RateControl {
     second: SecondBudget,
     /// For a target in bit/s with a ceiling.
     pub(super) bucket: LeakyBucket,
+    /// For windows with a target in bit/s.
+    pub(super) share: WindowShare,
+    /// The even second of the last window.
+    even_second: Option<u64>,
 }
 
 impl RateControl {
@@ -171,6 +176,19 @@ impl RateControl {
         if self.recent.len() > HORIZON {
             self.recent.pop_front();
         }
+    }
+
+    /// The budget of an observed window. Of even seconds each but for rounding leaves nothing to the next.
+    pub(crate) fn window_budget(&mut self, window: &[BudgetRequest], allowed: f64) -> f64 {
+        let last = window.last().filter(|last| last.planned.is_none());
+        let Some((second, rate)) = last.and_then(BudgetRequest::second_of_rate) else {
+            return allowed + self.carry_over;
+        };
+        if second.even && self.even_second != Some(second.index) {
+            self.even_second = Some(second.index);
+            self.carry_over = self.carry_over.min(EVEN * rate);
+        }
+        self.share.budget(window, rate, self.carry_over)
     }
 
     /// The budget of an observed picture as one of a window, without the carry-over.

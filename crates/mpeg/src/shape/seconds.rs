@@ -88,12 +88,52 @@ pub(crate) struct SecondBudget {
     left: f64,
     /// Bits that the rate has passed so far and no picture has; negative after too many.
     owed: f64,
-    /// Kinds and bits of the newest pictures, from which the rest of the second is predicted.
-    history: VecDeque<(Option<PictureKind>, f64)>,
+    history: History,
 }
 
-/// Pictures in [`SecondBudget::history`].
+/// Kinds and bits of the newest pictures, from which those behind them are predicted.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct History(VecDeque<(Option<PictureKind>, f64)>);
+
+/// Pictures in a [`History`].
 const HISTORY: usize = 128;
+
+impl History {
+    pub(crate) fn push(&mut self, kind: Option<PictureKind>, bits: f64) {
+        self.0.push_back((kind, bits));
+        if self.0.len() > HISTORY {
+            self.0.pop_front();
+        }
+    }
+
+    /// Pictures from the last I picture but one to the last.
+    pub(crate) fn group(&self) -> Option<usize> {
+        let mut intra = self.0.iter().rev().enumerate().filter(|(_, entry)| is_intra(entry));
+        let (newest, _) = intra.next()?;
+        let (before, _) = intra.next()?;
+        Some(before - newest)
+    }
+
+    /// So many pictures to come, if they are as one group of pictures before; `None` before the second I picture.
+    pub(crate) fn predicted(
+        &self,
+        pictures: usize,
+    ) -> Option<impl Iterator<Item = &(Option<PictureKind>, f64)>> {
+        let group = self.group()?;
+        let at = move |ahead: usize| self.0.len().checked_sub(group - ahead % group);
+        Some((0..pictures).filter_map(move |ahead| self.0.get(at(ahead)?)))
+    }
+
+    /// All but I pictures.
+    pub(crate) fn others(&self) -> impl Iterator<Item = &(Option<PictureKind>, f64)> {
+        self.0.iter().filter(|entry| !is_intra(entry))
+    }
+}
+
+fn is_intra(entry: &(Option<PictureKind>, f64)) -> bool {
+    entry.0 == Some(PictureKind::I)
+}
+
 /// The share of a second's bits by which it may exceed them.
 const EXCESS: f64 = 0.02;
 
@@ -112,17 +152,12 @@ impl SecondBudget {
             return [ahead.bits, ahead.weighted_bits];
         }
         let pictures = (second.left / request.seconds.max(1e-3) + 0.5).max(0.0) as usize;
-        let is_intra = |entry: &&(Option<PictureKind>, f64)| entry.0 == Some(PictureKind::I);
-        let mut intra = self.history.iter().rev().enumerate().filter(|(_, entry)| is_intra(entry));
-        if let (Some((newest, _)), Some((before, _))) = (intra.next(), intra.next()) {
-            let group = before - newest;
-            let at = |ahead: usize| self.history.len().checked_sub(group - ahead % group);
-            let predicted = (0..pictures).filter_map(|ahead| self.history.get(at(ahead)?));
+        if let Some(predicted) = self.history.predicted(pictures) {
             return predicted.fold([0.0, 0.0], |[all, weighted], &(kind, bits)| {
                 [all + bits, weighted + cut_weight(kind) * bits]
             });
         }
-        let others = || self.history.iter().filter(|entry| !is_intra(entry)).map(|(_, bits)| bits);
+        let others = || self.history.others().map(|(_, bits)| bits);
         let mean = match (others().count(), request.declared_rate) {
             (0, Some(declared)) => declared * request.seconds,
             (0, None) => FIRST_SHARE * request.bits as f64,
@@ -143,10 +178,7 @@ impl SecondBudget {
         }
         self.owed += rate * request.seconds;
         let bits = request.bits as f64;
-        self.history.push_back((request.kind, bits));
-        if self.history.len() > HISTORY {
-            self.history.pop_front();
-        }
+        self.history.push(request.kind, bits);
         if request.last {
             return (self.owed.clamp(0.0, bits), 1.0);
         }

@@ -207,13 +207,11 @@ impl Shaper {
         if self.queue.last().is_some_and(|last| last.even_second() != picture.even_second()) {
             self.shape_queue();
         }
-        if self.begins_gop(&picture) {
-            if self.lacks_room() {
-                self.shape();
-            }
-            self.gops.begin();
+        let kind = picture.context.as_ref().map(PictureContext::kind);
+        if self.gops.begins_with(kind) && !self.queue.is_empty() && self.lacks_room() {
+            self.shape();
         }
-        self.gops.count();
+        self.gops.push(kind);
         self.queue.push(picture);
         if self.queue.len() >= self.config.batch() {
             self.shape();
@@ -262,11 +260,6 @@ impl Shaper {
         self.ready.pop_front()
     }
 
-    /// True where `picture` begins a GOP. A run of I pictures counts as one.
-    fn begins_gop(&self, picture: &PictureShaper) -> bool {
-        picture.is_intra() && self.queue.last().is_some_and(|last| !last.is_intra())
-    }
-
     /// True where the window has no room for another GOP as long as the one before: an I picture is shaped together
     /// with the pictures predicted from it.
     fn lacks_room(&self) -> bool {
@@ -291,7 +284,7 @@ impl Shaper {
     fn shape(&mut self) {
         let pictures = std::mem::take(&mut self.queue);
         let ends = pictures.last().is_some_and(|picture| picture.last);
-        let future = if ends { 0.0 } else { self.gops.future_importance(&pictures) };
+        let future = if ends { 0.0 } else { self.gops.future_importance() };
         let mut shaped = self.executor.pass(Batch { pictures, future });
         self.ready.extend(shaped.shaped());
         self.free.append(&mut shaped.pictures);

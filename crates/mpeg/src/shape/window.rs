@@ -2,7 +2,7 @@
 
 use super::importance;
 use super::picture::PictureShaper;
-use super::rate_control::RateControl;
+use super::rate_control::{BudgetRequest, RateControl};
 
 /// Shapes a window by `fit`, which is given the budget in bits; copies it where it is within its budget. `future` is
 /// the importance that the newest reference picture gathers from pictures behind the window. Runs of pictures that
@@ -14,7 +14,8 @@ pub(super) fn shape(
     mut fit: impl FnMut(&mut [PictureShaper], f64, Fit),
 ) {
     let allowed = allowance(rate_control, pictures);
-    let budget = allowed + rate_control.carry_over();
+    let requests: Vec<BudgetRequest> = pictures.iter().map(PictureShaper::budget_request).collect();
+    let budget = rate_control.window_budget(&requests, allowed);
     let whole: u64 = pictures.iter().map(PictureShaper::bits_in).sum();
     let overflows = rate_control.bucket.overflows(pictures, |picture| picture.bits_in() as f64);
     if budget >= whole as f64 && !overflows {
@@ -36,7 +37,8 @@ pub(super) fn shape(
     }
     rate_control.bucket = held;
     let spent = pictures.iter().map(|picture| picture.writer.bit_length() as u64).sum();
-    rate_control.charge(allowed, spent, pictures.last().and_then(PictureShaper::even_rate));
+    rate_control.share.learn(pictures);
+    rate_control.charge(allowed, spent, None);
 }
 
 /// Gives the bits that a full bucket took from the pictures ahead to those behind; true where those were written again.
