@@ -12,6 +12,8 @@ pub struct AccessUnit {
     pub data: Vec<u8>,
     /// Its start codes, in order; bytes before the first are in no span.
     pub spans: Vec<Span>,
+    /// The slices of its picture go on in the next unit.
+    pub goes_on: bool,
 }
 
 impl AccessUnit {
@@ -81,9 +83,28 @@ impl Splitter {
         self.finished = true;
     }
 
-    /// Ends the unit being collected; returns it if it is not empty.
+    /// Ends the unit being collected; returns it if it is not empty. What follows up to the next picture is a unit of its own.
     pub fn flush(&mut self) -> Option<AccessUnit> {
-        (self.buffer.len() > self.start).then(|| self.cut(self.buffer.len()))
+        (self.buffer.len() > self.start).then(|| self.cut_picture(self.buffer.len()))
+    }
+
+    /// Ends the unit being collected ahead of its last slice, where others precede that one in it.
+    pub fn flush_slices(&mut self) -> Option<AccessUnit> {
+        let [.., (StartCode::Slice(_), _), (last @ StartCode::Slice(_), at)] = self.codes[..] else {
+            return None;
+        };
+        self.codes.pop();
+        let unit = self.cut_picture(at);
+        self.codes.push((last, at));
+        Some(AccessUnit { goes_on: true, ..unit })
+    }
+
+    /// Cuts a unit whose picture may go on.
+    fn cut_picture(&mut self, end: usize) -> AccessUnit {
+        let has_picture = self.has_picture;
+        let unit = self.cut(end);
+        self.has_picture = has_picture;
+        unit
     }
 
     /// The next complete unit.
@@ -92,7 +113,10 @@ impl Splitter {
             let code = StartCode::from_byte(self.buffer[at + 3]);
             if code.begins_access_unit() && self.has_picture {
                 self.scanned = at;
-                return Some(self.cut(at));
+                if at > self.start {
+                    return Some(self.cut(at));
+                }
+                self.has_picture = false;
             }
             self.scanned = at + 4;
             self.has_picture |= code == StartCode::Picture;
@@ -109,7 +133,7 @@ impl Splitter {
         let ends = self.codes.iter().skip(1).map(|&(_, at)| at).chain([end]);
         let spans = self.codes.iter().zip(ends);
         let spans = spans.map(|(&(code, at), end)| Span { code, range: at - start..end - start }).collect();
-        let unit = AccessUnit { data: self.buffer[start..end].to_vec(), spans };
+        let unit = AccessUnit { data: self.buffer[start..end].to_vec(), spans, goes_on: false };
         self.start = end;
         self.scanned = self.scanned.max(end);
         self.codes.clear();
@@ -142,6 +166,38 @@ mod tests {
         assert_eq!(units.len(), 2);
         assert_eq!(units[1].data, data[16..]);
         assert_eq!(units[1].spans.len(), 3);
+    }
+
+    #[test]
+    fn slices_may_leave_before_their_picture_is_complete() {
+        let data = b"\0\0\x01\0p\0\0\x01\x01a\0\0\x01\x02b";
+        let mut splitter = Splitter::default();
+        splitter.push(&data[..9]);
+        assert!(splitter.pull().is_none() && splitter.flush_slices().is_none());
+        splitter.push(&data[9..]);
+        assert!(splitter.pull().is_none());
+        let first = splitter.flush_slices().unwrap();
+        assert!(first.goes_on && first.has_picture() && first.data == data[..10]);
+        // The rest, and the next picture apart from it.
+        splitter.push(b"c\0\0\x01\0q");
+        let rest = splitter.pull().unwrap();
+        assert_eq!((&rest.data[..], rest.spans.len()), (&b"\0\0\x01\x02bc"[..], 1));
+        assert!(!rest.goes_on && !rest.has_picture());
+        assert!(splitter.pull().is_none() && splitter.flush().unwrap().has_picture());
+    }
+
+    #[test]
+    fn a_picture_behind_a_cut_one_is_a_unit_of_its_own() {
+        let mut splitter = Splitter::default();
+        splitter.push(b"\0\0\x01\0p\0\0\x01\x01a");
+        assert!(splitter.pull().is_none() && splitter.flush().unwrap().has_picture());
+        splitter.push(b"a\0\0\x01\0q\0\0\x01\x01b");
+        assert_eq!(splitter.pull().unwrap().data, b"a");
+        assert!(splitter.pull().is_none() && splitter.flush().unwrap().has_picture());
+        // One that is cut where it ends leaves nothing.
+        splitter.push(b"\0\0\x01\0r");
+        assert!(splitter.pull().is_none());
+        assert_eq!(splitter.flush().unwrap().data, b"\0\0\x01\0r");
     }
 
     proptest! {

@@ -103,6 +103,11 @@ impl Remuxer {
         }
     }
 
+    /// Ends what has come of a picture ahead of its last slice: the rest is a unit of its own, without a picture header.
+    pub fn close_slices(&mut self) {
+        self.track.close_slices();
+    }
+
     /// Copies everything unchanged that waits for a replacement, also what has come of a picture that is not complete.
     /// Replacements that come later for it are ignored.
     ///

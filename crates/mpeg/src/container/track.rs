@@ -25,6 +25,8 @@ pub struct CodedPicture {
     pub dts: Option<u64>,
     /// Bytes of it are missing or wrong: a gap in the continuity counter, or `transport_error_indicator`.
     pub damaged: bool,
+    /// It is written unchanged already: its replacement is ignored.
+    pub is_written: bool,
 }
 
 /// The replacement of a [`CodedPicture`].
@@ -136,7 +138,7 @@ impl VideoTrack {
         let damaged = self.take_damage(&input);
         let index = self.first + self.pending.len() as u64;
         self.pending.push_back(PendingPicture { input, replacement: None, decoding_time: dts.or(pts) });
-        self.ready.push_back(CodedPicture { index, unit, pts, dts, damaged });
+        self.ready.push_back(CodedPicture { index, unit, pts, dts, damaged, is_written: false });
     }
 
     /// True where bytes are missing in `input` or right behind it.
@@ -170,6 +172,13 @@ impl VideoTrack {
     /// Ends the picture that is being collected.
     pub(super) fn close(&mut self) {
         if let Some(unit) = self.splitter.flush() {
+            self.take(unit);
+        }
+    }
+
+    /// Ends the part of a picture that is complete up to its last slice. The rest is a unit of its own.
+    pub(super) fn close_slices(&mut self) {
+        if let Some(unit) = self.splitter.flush_slices() {
             self.take(unit);
         }
     }
@@ -213,6 +222,7 @@ impl VideoTrack {
     /// Copies all pending pictures unchanged, because memory is short. Later replacements for them are ignored.
     pub(super) fn copy_pending(&mut self) {
         self.close();
+        self.ready.iter_mut().for_each(|picture| picture.is_written = true);
         for picture in &mut self.pending {
             if picture.replacement.is_none() {
                 picture.replacement = Some(Replacement::Kept);

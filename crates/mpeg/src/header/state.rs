@@ -181,9 +181,9 @@ impl SequenceState {
     /// How long a unit is shown, in seconds: none without a picture, a frame where its headers are not readable.
     pub fn unit_seconds(&self, unit: &AccessUnit, context: Option<&PictureContext>) -> f64 {
         match context {
+            _ if !unit.has_picture() => 0.0,
             Some(context) => self.display_seconds(context),
-            None if unit.has_picture() => self.frame_seconds(),
-            None => 0.0,
+            None => self.frame_seconds(),
         }
     }
 

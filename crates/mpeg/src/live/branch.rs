@@ -95,6 +95,13 @@ impl Branch {
         Ok(())
     }
 
+    /// Shapes the slices that are complete.
+    pub(super) fn end_slices(&mut self) -> Result<(), Error> {
+        self.pipeline.end_slices()?;
+        self.collect();
+        Ok(())
+    }
+
     /// Copies what is not complete.
     pub(super) fn give_up(&mut self) -> Result<(), Error> {
         self.pipeline.give_up()?;

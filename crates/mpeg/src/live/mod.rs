@@ -179,9 +179,13 @@ impl LiveShaper {
             // What other programmes computed meanwhile may have taken the time from one deadline to the other.
             if !is_hurried && self.hurry_at(due) <= now && now < self.too_late_at(due) {
                 self.hurried = Some(number);
-                self.each_branch(
-                    |branch| if branch.available() == 0 { branch.end_window() } else { Ok(()) },
-                )?;
+                self.each_branch(|branch| {
+                    if branch.available() == 0 {
+                        branch.end_window()?;
+                    }
+                    // The first of a large picture is due before its last has come.
+                    if branch.available() == 0 { branch.end_slices() } else { Ok(()) }
+                })?;
                 self.advance();
             } else if self.late_at(due) <= now {
                 self.hasten()?;

@@ -138,12 +138,38 @@ fn other_packets_are_untouched_and_null_packets_may_be_left_out() {
 }
 
 #[test]
-fn a_picture_that_takes_longer_to_arrive_than_the_delay_passes_unchanged() {
+fn what_is_due_before_it_can_be_shaped_passes_unchanged() {
     let (out, report) = play(config(60, Programs::One(None), Target::Ratio(0.7)));
     assert_eq!(out.len(), arrivals().len());
     assert!(report.given_up > 0);
     let latest = out.iter().map(|departure| departure.due.since(departure.arrival)).max();
     assert!(latest.is_some_and(|delay| delay < TimeDelta::from_millis(61)), "{latest:?}");
+}
+
+/// Octets of video in the packets of a PID.
+fn video_octets(packets: &[Departure], pid: u16) -> u64 {
+    let packets = packets.iter().filter_map(|departure| PacketView::new(&departure.bytes));
+    let octets = |packet: PacketView| {
+        let bytes = packet.bytes();
+        let payload = &bytes[if bytes[3] & 0x20 == 0 { 4 } else { 5 + usize::from(bytes[4]) }..];
+        payload.len() - if bytes[1] & 0x40 == 0 { 0 } else { 9 + usize::from(payload[8]) }
+    };
+    packets
+        .filter(|packet| packet.pid() == pid && packet.bytes()[3] & 0x10 != 0)
+        .map(|packet| octets(packet) as u64)
+        .sum()
+}
+
+#[test]
+fn the_report_counts_what_leaves_shaped_or_not() {
+    for (delay, most_given_up) in [(60, 9), (90, 1), (400, 1)] {
+        let (out, report) = play(config(delay, Programs::One(None), Target::Ratio(0.7)));
+        let mut table = ProgramTable::default();
+        arrivals().iter().for_each(|(_, packet)| _ = table.push(packet));
+        let octets = video_octets(&out, table.with_video()[0].video_pid);
+        assert_eq!(report.programs[0].report.totals.bits_out, 8 * octets, "{delay}");
+        assert!(report.given_up <= most_given_up, "{delay}: {}", report.given_up);
+    }
 }
 
 /// Streams one behind the other, `pause` milliseconds apart.

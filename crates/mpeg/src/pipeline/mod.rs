@@ -149,11 +149,22 @@ impl Pipeline {
         self.collect()
     }
 
+    /// As [`Pipeline::end_window`] with what has come of the next picture, as far as its slices are complete.
+    ///
+    /// # Errors
+    /// As [`Remuxer::replace`].
+    pub fn end_slices(&mut self) -> Result<(), Error> {
+        self.remuxer.close_slices();
+        self.shape(false)?;
+        self.end_window()
+    }
+
     /// Copies everything unchanged that has come and is not shaped, also a part of a picture.
     ///
     /// # Errors
     /// As [`Remuxer::give_up`].
     pub fn give_up(&mut self) -> Result<(), Error> {
+        self.shaper.leave_alone();
         self.remuxer.give_up()?;
         self.shape(false)
     }
@@ -201,7 +212,7 @@ impl Pipeline {
     fn shape(&mut self, ends: bool) -> Result<(), Error> {
         self.announce_video(ends);
         let mut picture = self.remuxer.poll_picture();
-        while let Some(CodedPicture { index, unit, pts, .. }) = picture {
+        while let Some(CodedPicture { index, unit, pts, is_written, .. }) = picture {
             picture = self.remuxer.poll_picture();
             if ends && picture.is_none() {
                 self.shaper.announce_end();
@@ -211,7 +222,11 @@ impl Pipeline {
             let target = self.schedule.at(begin);
             self.shaper.set_plan(self.plan.as_ref().map(|plan| plan.planned(index)));
             self.shaper.set_target(target);
-            self.shaper.push_unit(unit);
+            if is_written {
+                self.shaper.push_written(unit);
+            } else {
+                self.shaper.push_unit(unit);
+            }
             let seconds = (self.shaper.elapsed() - begin).as_secs_f64();
             self.pending.push_back(Pending { index, pts, seconds, target, vbv });
             self.collect()?;

@@ -72,6 +72,8 @@ pub struct LeftAloneCounts {
     pub not_readable: u64,
     /// D pictures.
     pub dc_only: u64,
+    /// Pictures, and parts of them, that had to leave before they were shaped.
+    pub too_late: u64,
 }
 
 impl Totals {
@@ -99,6 +101,7 @@ impl Totals {
             Some(LeftAlone::NothingToDo) => self.left_alone.nothing_to_do += 1,
             Some(LeftAlone::NotReadable) => self.left_alone.not_readable += 1,
             Some(LeftAlone::DcOnly) => self.left_alone.dc_only += 1,
+            Some(LeftAlone::TooLate) => self.left_alone.too_late += 1,
             None => {}
         }
     }

@@ -35,7 +35,11 @@ impl PictureShaper {
     /// True where all intra blocks can be written anew: in MPEG-2, where no slice is copied because of its damage.
     pub(super) fn may_change_table(&self) -> bool {
         let mpeg2 = self.context.as_ref().is_some_and(|context| context.mpeg2);
-        mpeg2 && !self.keeps_table && self.is_shapeable() && self.report.damaged_slices == 0
+        mpeg2
+            && !self.keeps_table
+            && self.is_whole()
+            && self.is_shapeable()
+            && self.report.damaged_slices == 0
     }
 }
 

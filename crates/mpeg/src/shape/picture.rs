@@ -25,6 +25,8 @@ use crate::write::unit::{Declare, unit_bytes, write_unit};
 #[derive(Debug, Default)]
 pub(crate) struct PictureShaper {
     pub(crate) unit: AccessUnit,
+    /// It has left unchanged.
+    pub(crate) is_written: bool,
     pub(crate) target: Target,
     pub(crate) planned: Option<Planned>,
     /// `auto` may code it in a closed loop.
@@ -112,6 +114,9 @@ impl PictureShaper {
             report.left_alone = Some(LeftAlone::DcOnly);
             return;
         }
+        if self.is_written {
+            report.left_alone = Some(LeftAlone::TooLate);
+        }
         self.unit.read_slices(context, &mut self.parsed);
         report.damaged_slices =
             self.parsed.slices.iter().filter(|slice| slice.damage.is_some()).count() as u32;
@@ -142,6 +147,7 @@ impl PictureShaper {
             second: self.second,
             ahead: self.ahead,
             kind: self.report.kind,
+            goes_on: !self.unit.has_picture(),
             weighted: !self.proportional,
             bits: self.bits_in(),
             seconds: self.seconds,
@@ -165,6 +171,11 @@ impl PictureShaper {
     /// True where its budget is a rate, of which no plan knows the whole stream.
     pub(crate) fn has_rate(&self) -> bool {
         matches!(self.target, Target::Rate(_)) && self.planned.is_none()
+    }
+
+    /// Its unit has the headers and all slices of its picture.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.unit.has_picture() && !self.unit.goes_on
     }
 
     pub(crate) fn is_intra(&self) -> bool {

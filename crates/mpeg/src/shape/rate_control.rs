@@ -266,6 +266,8 @@ pub(crate) struct BudgetRequest {
     /// The pictures behind it, where they are read already.
     pub(crate) ahead: Option<Ahead>,
     pub(crate) kind: Option<PictureKind>,
+    /// It is the rest of a picture.
+    pub(crate) goes_on: bool,
     /// Cuts differ by kind.
     pub(crate) weighted: bool,
     pub(crate) bits: u64,
@@ -299,6 +301,7 @@ mod tests {
             second: None,
             ahead: None,
             kind,
+            goes_on: false,
             weighted: true,
             bits,
             seconds: 0.04,

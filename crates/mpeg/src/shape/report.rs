@@ -23,6 +23,8 @@ pub enum LeftAlone {
     NotReadable,
     /// It is a D picture: DC coefficients only.
     DcOnly,
+    /// It had to leave before it was shaped.
+    TooLate,
 }
 
 /// One picture of the output.

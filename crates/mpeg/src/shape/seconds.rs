@@ -106,6 +106,13 @@ impl History {
         }
     }
 
+    /// Adds the rest of the last picture.
+    pub(crate) fn go_on(&mut self, more: f64) {
+        if let Some((_, bits)) = self.0.back_mut() {
+            *bits += more;
+        }
+    }
+
     /// Pictures from the last I picture but one to the last.
     pub(crate) fn group(&self) -> Option<usize> {
         let mut intra = self.0.iter().rev().enumerate().filter(|(_, entry)| is_intra(entry));
@@ -250,6 +257,7 @@ mod tests {
             second: None,
             ahead: None,
             kind: Some(kind),
+            goes_on: false,
             weighted: true,
             bits,
             seconds: 0.04,

@@ -137,13 +137,28 @@ impl Shaper {
     /// Takes the next unit of a stream that the caller has split, in place of [`Shaper::push`]. For each unit there is
     /// one [`Shaped`], in order.
     pub fn push_unit(&mut self, unit: AccessUnit) {
+        self.push_next(unit, false);
+    }
+
+    /// As [`Shaper::push_unit`] for a unit that has left unchanged: its bits count, and it stays as it is.
+    pub fn push_written(&mut self, unit: AccessUnit) {
+        self.push_next(unit, true);
+    }
+
+    /// The units that are held have left unchanged.
+    pub fn leave_alone(&mut self) {
+        self.queue.iter_mut().chain(&mut self.ahead).for_each(|picture| picture.is_written = true);
+    }
+
+    fn push_next(&mut self, unit: AccessUnit, is_written: bool) {
         let mut picture = self.free.pop().unwrap_or_default();
         picture.unit = unit;
+        picture.is_written = is_written;
         picture.target = self.target;
         picture.context = picture.unit.read_headers(&mut self.state);
         picture.seconds = self.state.unit_seconds(&picture.unit, picture.context.as_ref());
         picture.planned = self.planned;
-        picture.may_be_closed = self.may_be_closed;
+        picture.may_be_closed = self.may_be_closed && picture.is_whole();
         picture.proportional = self.config.budget == Budget::Proportional;
         picture.bucket = Bucket::new(self.config.ceiling, picture.target, picture.seconds);
         picture.second = self.second_of(&picture);
@@ -211,7 +226,9 @@ impl Shaper {
         if self.gops.begins_with(kind) && !self.queue.is_empty() && self.lacks_room() {
             self.shape();
         }
-        self.gops.push(kind);
+        if picture.unit.has_picture() {
+            self.gops.push(kind);
+        }
         self.queue.push(picture);
         if self.queue.len() >= self.config.batch() {
             self.shape();

@@ -31,6 +31,8 @@ pub(crate) struct WindowShare {
     needs: [Option<f64>; 3],
     /// The logarithm of the lambda of all kinds.
     common: Option<f64>,
+    /// How long a picture is shown, in seconds: the mean of the last window.
+    each: f64,
 }
 
 impl WindowShare {
@@ -39,10 +41,18 @@ impl WindowShare {
         let Some(last) = window.last() else { return 0.0 };
         let mut seconds: f64 = window.iter().map(|picture| picture.seconds).sum();
         for picture in window {
-            self.history.push(picture.kind, picture.bits as f64);
+            if picture.goes_on {
+                self.history.go_on(picture.bits as f64);
+            } else {
+                self.history.push(picture.kind, picture.bits as f64);
+            }
         }
-        let count = self.pictures_behind(window, seconds);
-        let each = seconds / window.len() as f64;
+        let pictures = window.iter().filter(|picture| !picture.goes_on).count();
+        if seconds > 0.0 {
+            self.each = seconds / pictures.max(1) as f64;
+        }
+        let each = self.each;
+        let count = self.pictures_behind(last, pictures);
         seconds += count as f64 * each;
         let needed: f64 = window.iter().map(|picture| self.need(picture.kind) * picture.bits as f64).sum();
         let behind = self.needed_behind(count, last, each);
@@ -51,15 +61,17 @@ impl WindowShare {
 
     /// How many pictures behind the window share its bits: up to the end of its second, where seconds are even; else as many as
     /// complete groups of pictures, as far as these are short.
-    fn pictures_behind(&self, window: &[BudgetRequest], seconds: f64) -> usize {
-        let Some(last) = window.last().filter(|last| !last.last && seconds > 0.0) else { return 0 };
-        let each = seconds / window.len() as f64;
+    fn pictures_behind(&self, last: &BudgetRequest, pictures: usize) -> usize {
+        let each = self.each;
+        if last.last || each <= 0.0 {
+            return 0;
+        }
         if let Some(second) = last.second.filter(|second| second.even) {
             return (second.left / each + 0.5).max(0.0) as usize;
         }
         let [least, most] = [LEAST_HORIZON, LONGEST_HORIZON].map(|horizon| (horizon / each + 0.5) as usize);
         let groups = self.history.group().map_or(least, |group| least.div_ceil(group) * group);
-        groups.min(most).saturating_sub(window.len())
+        groups.min(most).saturating_sub(pictures)
     }
 
     /// What so many pictures behind the window need.
@@ -149,6 +161,7 @@ mod tests {
             second: Some(counter.next(0.04, even)),
             ahead: None,
             kind: Some(kind),
+            goes_on: false,
             weighted: true,
             bits,
             seconds: 0.04,
