@@ -147,7 +147,7 @@ impl PictureShaper {
             second: self.second,
             ahead: self.ahead,
             kind: self.report.kind,
-            goes_on: !self.unit.has_picture(),
+            is_rest: !self.unit.has_picture(),
             weighted: !self.proportional,
             bits: self.bits_in(),
             seconds: self.seconds,

@@ -267,7 +267,7 @@ pub(crate) struct BudgetRequest {
     pub(crate) ahead: Option<Ahead>,
     pub(crate) kind: Option<PictureKind>,
     /// It is the rest of a picture.
-    pub(crate) goes_on: bool,
+    pub(crate) is_rest: bool,
     /// Cuts differ by kind.
     pub(crate) weighted: bool,
     pub(crate) bits: u64,
@@ -301,7 +301,7 @@ mod tests {
             second: None,
             ahead: None,
             kind,
-            goes_on: false,
+            is_rest: false,
             weighted: true,
             bits,
             seconds: 0.04,

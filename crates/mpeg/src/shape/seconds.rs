@@ -257,7 +257,7 @@ mod tests {
             second: None,
             ahead: None,
             kind: Some(kind),
-            goes_on: false,
+            is_rest: false,
             weighted: true,
             bits,
             seconds: 0.04,

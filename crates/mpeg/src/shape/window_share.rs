@@ -41,13 +41,13 @@ impl WindowShare {
         let Some(last) = window.last() else { return 0.0 };
         let mut seconds: f64 = window.iter().map(|picture| picture.seconds).sum();
         for picture in window {
-            if picture.goes_on {
+            if picture.is_rest {
                 self.history.go_on(picture.bits as f64);
             } else {
                 self.history.push(picture.kind, picture.bits as f64);
             }
         }
-        let pictures = window.iter().filter(|picture| !picture.goes_on).count();
+        let pictures = window.iter().filter(|picture| !picture.is_rest).count();
         if seconds > 0.0 {
             self.each = seconds / pictures.max(1) as f64;
         }
@@ -161,7 +161,7 @@ mod tests {
             second: Some(counter.next(0.04, even)),
             ahead: None,
             kind: Some(kind),
-            goes_on: false,
+            is_rest: false,
             weighted: true,
             bits,
             seconds: 0.04,
