@@ -290,7 +290,9 @@ fn pion_takes_the_video_and_its_reports_steer_the_rate() {
     let mut sender = Live::start(publish(folder.path(), &url, &arguments));
     sender.wait_for_note("the controller runs on transport-wide feedback");
     let rate = |line: &Value| line["allowance_bps"].as_u64().unwrap_or(0);
-    sender.wait_for("a rate above the first", |line| rate(line) > 1_000_000);
+    // It begins at 300 kbit/s and stays there without reports; this picture gives 0.4 Mbit/s at the most, which
+    // holds the rate of a busy machine below a megabit.
+    sender.wait_for("a rate above the first", |line| rate(line) > 400_000);
     // It asks for a key frame every three seconds.
     sender.wait_for("a request for a key frame", |line| line["kind"] == "key-frame");
     let sample = sender.wait_for("a sample", |line| line["loss_ratio"].is_number());
