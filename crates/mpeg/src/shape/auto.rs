@@ -4,6 +4,7 @@
 use super::chains;
 use super::config::{Config, Target};
 use super::drift::Drift;
+use super::importance::{self, Propagation};
 use super::inputs::Inputs;
 use super::lambda_search::{LAST_TOLERANCE, LambdaSearch, OF_SAVING, ROUNDS};
 use super::parallel;
@@ -48,7 +49,7 @@ impl Auto {
         Self { open: LambdaSearch::new(), closed: None, drift, inputs, share_of_b: ShareOfB::default() }
     }
 
-    /// Shapes a window of pictures; `future` as for [`window::shape`].
+    /// Shapes a window of pictures; `future` as for [`importance::weigh`].
     pub(super) fn shape(
         &mut self,
         config: &Config,
@@ -57,8 +58,8 @@ impl Auto {
         future: f32,
     ) {
         let before = std::mem::take(&mut self.drift);
-        window::shape(rate_control, pictures, future, |pictures, budget, fit| match fit {
-            Fit::Window => self.fit(config, pictures, budget.max(1.0), &before),
+        window::shape(rate_control, pictures, |pictures, budget, fit| match fit {
+            Fit::Window => self.fit(config, pictures, budget.max(1.0), future, &before),
             Fit::Run => {
                 // The next window begins where this one as a whole has ended, but for its errors, which are unknown now.
                 self.open.clone().refit(config, pictures, budget);
@@ -68,7 +69,14 @@ impl Auto {
     }
 
     /// Writes the pictures in `budget` bits. `before` is the drift ahead of them.
-    fn fit(&mut self, config: &Config, pictures: &mut [PictureShaper], budget: f64, before: &Drift) {
+    fn fit(
+        &mut self,
+        config: &Config,
+        pictures: &mut [PictureShaper],
+        budget: f64,
+        future: f32,
+        before: &Drift,
+    ) {
         parallel::for_each(config.threads, pictures, PictureShaper::choose_intra_table);
         let whole: f64 = pictures.iter().map(|picture| picture.bits_in() as f64).sum();
         if saved_by_table(pictures) > whole - budget {
@@ -83,6 +91,7 @@ impl Auto {
         let closed_below = config.closed_below(self.share_of_b.pass(pictures), with_fields);
         let is_closed = share_of_stream(pictures, budget / whole) < closed_below
             && pictures.iter().all(|picture| picture.may_be_closed);
+        importance::weigh(pictures, future, if is_closed { Propagation::Closed } else { Propagation::Open });
         let tolerance = if window::is_near_the_end(pictures) {
             LAST_TOLERANCE
         } else if window::must_be_exact(pictures) {

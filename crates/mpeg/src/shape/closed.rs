@@ -17,11 +17,12 @@ use crate::write::form::Form;
 use crate::write::rewrite::{Codes, Content, NewBlocks, code_bits};
 use forms::Moving;
 
-/// The weight of an error in a macroblock of this importance: less than in proportion, because later pictures correct a
-/// part of it.
+/// Chosen by 15 streams at 0.6 and 0.5 of their rate.
+const POWER_OF_IMPORTANCE: f32 = 0.85;
+
+/// The weight of an error in a macroblock of this importance: a little less than in proportion, because importance is an estimate.
 fn weight_of(importance: f32) -> f32 {
-    let root = importance.sqrt();
-    root * root.sqrt()
+    libm::powf(importance, POWER_OF_IMPORTANCE)
 }
 
 /// One macroblock of the output.

@@ -2,24 +2,50 @@
 
 use super::picture::PictureShaper;
 use crate::header::{PictureContext, PictureKind};
-use crate::picture::{Macroblock, MotionType, Vector};
+use crate::picture::{Block, Macroblock, MotionType, Vector};
 use crate::tables::macroblock::{BACKWARD, FORWARD};
 
 /// The share of an error's energy that remains after interpolation between two samples; its square, between four.
-const HALF_SAMPLE: f32 = 0.7;
-/// The share that remains after prediction by whole samples. The rest is replaced by the coded difference.
+const HALF_SAMPLE: f32 = 0.75;
+/// The share that remains after prediction by whole samples.
 const WHOLE_SAMPLE: f32 = 0.9;
 /// The share by the half-sample bits of the vector, horizontal in bit 0 and vertical in bit 1.
 const REMAINING: [f32; 4] = [WHOLE_SAMPLE, HALF_SAMPLE, HALF_SAMPLE, HALF_SAMPLE * HALF_SAMPLE];
 /// The share that remains where two predictions are averaged.
-const AVERAGED: f32 = 0.25;
+const AVERAGED: f32 = 0.35;
+/// A closed loop codes the difference from a prediction anew, with the error that this has: with so many codes a block, half of the error
+/// remains.
+const CODES_FOR_HALF: f32 = 16.0;
 
 /// Importance that the last reference picture of a window gathers from B pictures behind the window, ...
 const FUTURE_B: f32 = 1.0;
 /// ... from each picture that its GOP still has, ...
 const FUTURE_EACH: f32 = 0.25;
-/// ... and in all, at most.
-const FUTURE_MOST: f32 = 5.0;
+/// ... and in all, at most, in an open loop and in a closed one.
+const FUTURE_MOST: [f32; 2] = [5.0, 2.0];
+
+/// What becomes of an error in the pictures that are predicted from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Propagation {
+    /// The differences stay as they were coded, so nothing corrects it.
+    Open,
+    /// Where a difference has codes, these correct a part.
+    Closed,
+}
+
+impl Propagation {
+    /// The share of an error that remains where a macroblock has these blocks of luminance.
+    #[inline(always)]
+    fn remaining(self, luminance: &[Block]) -> f32 {
+        match self {
+            Propagation::Open => 1.0,
+            Propagation::Closed => {
+                let codes: u32 = luminance.iter().map(|block| u32::from(block.count)).sum();
+                CODES_FOR_HALF / (CODES_FOR_HALF + codes as f32 / 4.0)
+            }
+        }
+    }
+}
 
 /// Follows GOPs.
 #[derive(Debug, Default)]
@@ -55,12 +81,12 @@ impl GopTracker {
         self.position
     }
 
-    /// The importance that the last reference picture so far gathers from later pictures. Assumes that the GOP is as long as the one
+    /// The importance that the last reference picture so far gathers from later pictures, without its limit. Assumes that the GOP is as long as the one
     /// before, and the first GOP twice as long as it is so far.
     pub(crate) fn future_importance(&self) -> f32 {
         let with_b = if self.with_b.contains(&true) { FUTURE_B } else { 0.0 };
         let to_come = self.last.map_or(self.position, |last| last.saturating_sub(self.position));
-        f32::min(with_b + FUTURE_EACH * to_come as f32, FUTURE_MOST)
+        with_b + FUTURE_EACH * to_come as f32
     }
 }
 
@@ -140,7 +166,8 @@ fn remaining(vector: Vector) -> f32 {
 
 /// Fills `importance` of each picture: one weight a macroblock, at least 1. `future` is the importance that the newest
 /// reference picture gathers from pictures behind the window.
-pub(crate) fn weigh(pictures: &mut [PictureShaper], future: f32) {
+pub(crate) fn weigh(pictures: &mut [PictureShaper], future: f32, propagation: Propagation) {
+    let future = future.min(FUTURE_MOST[propagation as usize]);
     let references = reference_pictures(pictures);
     let mut grids: Vec<Option<Grid>> = vec![None; pictures.len()];
     let newest = pictures.iter().rposition(is_reference);
@@ -159,7 +186,7 @@ pub(crate) fn weigh(pictures: &mut [PictureShaper], future: f32) {
             reference
                 .map(|reference| grids[reference].take().unwrap_or_else(|| Grid::new(columns, rows, start)))
         });
-        propagate(&mut pictures[index], &context, &own, &mut gathered);
+        propagate(&mut pictures[index], &context, propagation, &own, &mut gathered);
         for (reference, grid) in references.into_iter().zip(gathered) {
             if let Some(reference) = reference {
                 grids[reference] = grid;
@@ -229,7 +256,13 @@ impl Cells {
 }
 
 /// Weighs the macroblocks of a picture by what it gathered, and passes their weights on to its references.
-fn propagate(picture: &mut PictureShaper, context: &PictureContext, own: &Grid, gathered: &mut Gathered) {
+fn propagate(
+    picture: &mut PictureShaper,
+    context: &PictureContext,
+    propagation: Propagation,
+    own: &Grid,
+    gathered: &mut Gathered,
+) {
     let (parsed, importance) = (&picture.parsed, &mut picture.importance);
     importance.clear();
     importance.resize(parsed.macroblocks.len(), 1.0);
@@ -244,7 +277,9 @@ fn propagate(picture: &mut PictureShaper, context: &PictureContext, own: &Grid, 
             }
             let cells = Cells::of(context, macroblock.address);
             *importance = cells.weight(own);
-            propagate_coded(context, macroblock, cells, *importance, gathered);
+            let luminance = &parsed.blocks_of(macroblock)[..usize::from(macroblock.luma_blocks)];
+            let remaining = *importance * propagation.remaining(luminance);
+            propagate_coded(context, macroblock, cells, remaining, gathered);
             before = Some(macroblock);
         }
     }
@@ -285,5 +320,50 @@ fn propagate_coded(
         };
         let vectors = if still { [Vector::default(); 2] } else { macroblock.vectors[s] };
         grid.add_moved(cells, vectors, in_lines, importance * averaged);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::header::SequenceState;
+    use crate::unit::Splitter;
+
+    fn weighed(propagation: Propagation) -> Vec<PictureShaper> {
+        let (mut splitter, mut state) = (Splitter::default(), SequenceState::default());
+        splitter.push(include_bytes!("../../tests/fixtures/elementary.m2v"));
+        splitter.finish();
+        let unit = || {
+            let unit = splitter.pull()?;
+            let mut picture = PictureShaper::default();
+            (picture.context, picture.unit) = (unit.read_headers(&mut state), unit);
+            picture.parse();
+            Some(picture)
+        };
+        let mut pictures: Vec<_> = std::iter::from_fn(unit).take(12).collect();
+        weigh(&mut pictures, 0.0, propagation);
+        pictures
+    }
+
+    #[test]
+    fn codes_correct_errors_in_a_closed_loop_only() {
+        let sum = |picture: &PictureShaper| picture.importance.iter().sum::<f32>();
+        let (open, closed) = (weighed(Propagation::Open), weighed(Propagation::Closed));
+        for (open, closed) in open.iter().zip(&closed) {
+            assert!(open.importance.iter().zip(&closed.importance).all(|(open, closed)| closed <= open));
+            assert!(closed.importance.iter().all(|&weight| weight >= 1.0));
+        }
+        let (open, closed) = (sum(&open[0]), sum(&closed[0]));
+        assert!((0.3..0.9).contains(&(closed / open)), "{closed} of {open}");
+    }
+
+    #[test]
+    fn sixteen_codes_a_block_halve_an_error() {
+        let block = Block { start: 0, first: 0, dc: 0, count: 16, kind: 0 };
+        assert_eq!(Propagation::Closed.remaining(&[block; 4]), 0.5);
+        // Of four blocks one has codes.
+        assert_eq!(Propagation::Closed.remaining(&[block]), 0.8);
+        assert_eq!(Propagation::Closed.remaining(&[]), 1.0);
+        assert_eq!(Propagation::Open.remaining(&[block; 4]), 1.0);
     }
 }

@@ -5,12 +5,13 @@ use super::causal::Causal;
 use super::config::{Cluster, Config, Method};
 use super::curve::{Distortion, Extent};
 use super::energy::Energy;
+use super::importance::{self, Propagation};
 use super::lagrangian::{SlopeHistogram, SlopeThreshold};
 use super::parallel;
 use super::picture::PictureShaper;
 use super::rate_control::RateControl;
 use super::slope::slope_of;
-use super::window;
+use super::window::{self, Fit};
 use std::num::NonZeroU16;
 
 /// The smallest breakpoint of a block at first, ...
@@ -161,14 +162,17 @@ fn truncate_to(
     (spent, floor)
 }
 
-/// `window`: one slope for all pictures, distortion weighted by importance; `future` as for [`window::shape`].
+/// `window`: one slope for all pictures, distortion weighted by importance; `future` as for [`importance::weigh`].
 pub(super) fn window(
     config: &Config,
     rate_control: &mut RateControl,
     pictures: &mut [PictureShaper],
     future: f32,
 ) {
-    window::shape(rate_control, pictures, future, |pictures, budget, _| {
+    window::shape(rate_control, pictures, |pictures, budget, fit| {
+        if fit == Fit::Window {
+            importance::weigh(pictures, future, Propagation::Open);
+        }
         truncate_window(config, pictures, budget);
         parallel::for_each(config.threads, pictures, PictureShaper::write_truncated);
     });

@@ -1,16 +1,13 @@
 //! One budget for a window of pictures.
 
-use super::importance;
 use super::picture::PictureShaper;
 use super::rate_control::{BudgetRequest, RateControl};
 
-/// Shapes a window by `fit`, which is given the budget in bits; copies it where it is within its budget. `future` is
-/// the importance that the newest reference picture gathers from pictures behind the window. Runs of pictures that
-/// overflow the bucket of a rate are fitted again.
+/// Shapes a window by `fit`, which is given the budget in bits; copies it where it is within its budget. Runs of pictures
+/// that overflow the bucket of a rate are fitted again.
 pub(super) fn shape(
     rate_control: &mut RateControl,
     pictures: &mut [PictureShaper],
-    future: f32,
     mut fit: impl FnMut(&mut [PictureShaper], f64, Fit),
 ) {
     let allowed = allowance(rate_control, pictures);
@@ -24,7 +21,6 @@ pub(super) fn shape(
             picture.copy();
         }
     } else {
-        importance::weigh(pictures, future);
         fit(pictures, budget.min(whole as f64), Fit::Window);
     }
     let mut refit = |run: &mut [PictureShaper], bits: f64| fit(run, bits, Fit::Run);
