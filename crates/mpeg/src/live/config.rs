@@ -31,6 +31,9 @@ impl Config {
     /// The shortest delay.
     pub const LEAST_DELAY: TimeDelta = TimeDelta::from_millis(60);
 
+    /// By how much packets are due before the delay has passed: a timer wakes its caller a little late.
+    pub(super) const WAKE_UP: TimeDelta = TimeDelta::from_millis(1);
+
     /// What of the delay is for computing, and for packets that come late by less.
     pub(super) fn reserve(&self) -> TimeDelta {
         (self.delay / 4).max(TimeDelta::from_millis(20))

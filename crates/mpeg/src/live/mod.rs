@@ -95,7 +95,8 @@ pub struct LiveShaper {
 impl LiveShaper {
     /// A shaper that has read nothing.
     pub fn new(config: Config) -> LiveShaper {
-        let clock = PlayoutClock::new(config.delay, config.reserve(), config.longest_lead());
+        let longest = config.delay - Config::WAKE_UP;
+        let clock = PlayoutClock::new(longest, config.reserve(), config.longest_lead());
         LiveShaper {
             search: ProgramSearch::new(config.programs, config.delay),
             load: Load::new(config.delay),

@@ -119,6 +119,14 @@ fn every_packet_leaves_by_the_clock_of_the_stream() {
 }
 
 #[test]
+fn the_delay_holds_where_timers_are_a_little_late() {
+    let late = TimeDelta::from_micros(900);
+    let (out, _) = play(config(120, Programs::One(None), Target::Ratio(0.7)));
+    let longest = out.iter().map(|departure| departure.due.since(departure.arrival) + late).max();
+    assert!(longest.unwrap() <= TimeDelta::from_millis(120), "{longest:?}");
+}
+
+#[test]
 fn other_packets_are_untouched_and_null_packets_may_be_left_out() {
     let (out, report) =
         play(Config { null_packets: false, ..config(400, Programs::One(None), Target::Ratio(0.7)) });
