@@ -1,6 +1,6 @@
 //! Shapes an elementary stream: `shape_file IN OUT METHOD RATIO [THREADS [CLUSTER]]`, cluster a number or `block`.
 
-use seaway_mpeg::pipeline::{self, FirstPass, PictureRecord, Pipeline, Schedule};
+use seaway_mpeg::pipeline::{self, FirstPass, PictureRecord, Pipeline, Schedule, Trial};
 use seaway_mpeg::shape::{Cluster, Config, Method, Target};
 use std::error::Error;
 use std::fs::File;
@@ -59,13 +59,21 @@ fn pipeline_for(shaper: Config, input: &[u8]) -> Result<Pipeline, Box<dyn Error>
     let mut pipeline = Pipeline::new(config.clone());
     pipeline.announce_length(input.len() as u64);
     if gains {
-        let mut pass = FirstPass::new(&config, schedule);
+        let mut pass = FirstPass::new(&config, schedule.clone());
         let mut pieces = input.chunks(PIECE);
         while let Some(piece) = pieces.next().filter(|_| !pass.is_needless()) {
             pass.push(piece)?;
         }
         if !pass.is_needless() {
-            pipeline.set_plan(pass.finish()?);
+            let mut plan = pass.finish()?;
+            if plan.gains_from_trial() {
+                let mut trial = Trial::new(&config, schedule, plan);
+                for piece in input.chunks(PIECE) {
+                    trial.push(piece)?;
+                }
+                plan = trial.finish()?;
+            }
+            pipeline.set_plan(plan);
         }
     }
     Ok(pipeline)

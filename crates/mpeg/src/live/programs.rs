@@ -3,7 +3,6 @@
 use super::branch::Branch;
 use super::{Config, LiveShaper, ProgramReport, RateShare, Waiting};
 use crate::container::{Error, PacketView, VideoProgram};
-use crate::shape;
 use seaway_units::{TimeDelta, Timestamp};
 
 /// Behind a change of the programmes another one is put off for so long: each reads again what waits.
@@ -113,7 +112,7 @@ impl LiveShaper {
     fn open(&mut self, now: Timestamp, programs: &[VideoProgram]) -> Result<(), Error> {
         let Config { shaper, memory, .. } = &self.config;
         // Windows have a quarter of the delay for computing.
-        let shaper = shape::Config { new_motion: false, ..shaper.clone() };
+        let shaper = shaper.without_new_motion();
         let branch = |program: &VideoProgram| Branch::new(*program, shaper.clone(), *memory, now);
         self.branches = programs.iter().map(branch).collect();
         self.set_longest_window();

@@ -4,6 +4,7 @@ mod ceiling;
 mod complexity;
 mod report;
 mod schedule;
+mod trial;
 mod two_pass;
 mod vbv;
 
@@ -12,6 +13,7 @@ use std::collections::VecDeque;
 pub use ceiling::CeilingReport;
 pub use report::{LeftAloneCounts, PictureRecord, Report, Totals};
 pub use schedule::{Schedule, ScheduleError, parse_change};
+pub use trial::Trial;
 pub use two_pass::{FirstPass, RatePlan};
 pub use vbv::{Fullness, VbvMode, VbvReport};
 

@@ -22,19 +22,19 @@ const VARIED: f64 = 0.18;
 
 /// Pictures that are shaped by one ratio.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Group {
+pub(super) struct Group {
     /// Index behind the last of its pictures.
-    end: u64,
-    bits: f64,
+    pub(super) end: u64,
+    pub(super) bits: f64,
     /// The most bits that it may keep.
-    most: f64,
+    pub(super) most: f64,
     /// Bits that the schedule allows for their display time, or as a share of theirs.
-    allowed: f64,
+    pub(super) allowed: f64,
     /// What its bits are shared out by: the allowed ones of a rate, the complexity of a share of the input.
-    weight: f64,
-    seconds: f64,
+    pub(super) weight: f64,
+    pub(super) seconds: f64,
     /// Their target by the schedule.
-    target: Option<Target>,
+    pub(super) target: Option<Target>,
 }
 
 /// The first pass. Takes the whole stream by [`FirstPass::push`]; [`FirstPass::finish`] gives the plan for the second.
@@ -63,9 +63,10 @@ pub struct FirstPass {
 #[derive(Clone, Debug, PartialEq)]
 pub struct RatePlan {
     /// By group: the index behind its last picture, and what each of its pictures keeps.
-    groups: Vec<(u64, Planned)>,
+    pub(super) groups: Vec<(u64, Planned)>,
     /// Bytes of the whole video.
     pub(super) bytes: u64,
+    pub(super) gains_from_trial: bool,
 }
 
 impl FirstPass {
@@ -100,10 +101,24 @@ impl FirstPass {
     /// [`FirstPass::is_needless`], once enough groups are known.
     fn judge(&self) -> Option<bool> {
         let first = self.groups.get(..JUDGED)?;
-        let share_of_b = self.b_pictures as f64 / self.pictures.max(1) as f64;
-        let closed_below = self.shaper.closed_below(share_of_b, self.with_fields);
+        let closed_below = self.closed_below(&self.shaper);
         let is_open = matches!(self.shaper.target, Target::Ratio(ratio) if ratio >= closed_below);
         Some(is_open && spread_of_scales(first) < VARIED)
+    }
+
+    fn closed_below(&self, shaper: &shape::Config) -> f64 {
+        let share_of_b = self.b_pictures as f64 / self.pictures.max(1) as f64;
+        shaper.closed_below(share_of_b, self.with_fields)
+    }
+
+    /// True where all of the stream is to keep one share of its bits, for which a trial would be coded in a closed loop, as all that follows.
+    fn is_for_closed_loop(&self) -> bool {
+        let closed_below = self.closed_below(&self.shaper.without_new_motion());
+        let targets: Vec<_> = self.groups.iter().filter_map(|group| group.target).collect();
+        targets.windows(2).all(|pair| pair[0] == pair[1])
+            && targets
+                .first()
+                .is_some_and(|target| matches!(target, Target::Ratio(ratio) if *ratio < closed_below))
     }
 
     /// Takes the next bytes of the stream.
@@ -142,7 +157,8 @@ impl FirstPass {
             ratios.extend(groups.iter().map(|group| group.ratio(share)));
             begin = end;
         }
-        Ok(RatePlan { groups: planned(&self.groups, &ratios), bytes: self.bytes })
+        let gains_from_trial = self.is_for_closed_loop();
+        Ok(RatePlan { groups: planned(&self.groups, &ratios), bytes: self.bytes, gains_from_trial })
     }
 
     fn count(&mut self) -> Result<(), Error> {
@@ -207,7 +223,7 @@ impl FirstPass {
 }
 
 /// What the pictures of groups keep, whose ratios are these.
-fn planned(groups: &[Group], ratios: &[f64]) -> Vec<(u64, Planned)> {
+pub(super) fn planned(groups: &[Group], ratios: &[f64]) -> Vec<(u64, Planned)> {
     let cut = |(group, ratio): (&Group, &f64)| group.bits * (1.0 - ratio);
     let all = || groups.iter().zip(ratios);
     let (bits, cut_in_all) =
@@ -231,7 +247,7 @@ fn spread_of_scales(groups: &[Group]) -> f64 {
 
 /// Water filling: the factor on the weight of each group with which all groups together spend the sum of the allowed
 /// bits. A group that has fewer bits leaves the rest to the others. Weights are brought to the same sum.
-fn water_fill(groups: &mut [Group]) -> f64 {
+pub(super) fn water_fill(groups: &mut [Group]) -> f64 {
     let sum = |of: fn(&Group) -> f64| groups.iter().map(of).sum::<f64>();
     let (allowed, weight) = (sum(|group| group.allowed), sum(|group| group.weight));
     groups.iter_mut().for_each(|group| group.weight *= allowed / weight.max(1.0));
@@ -255,7 +271,7 @@ impl Group {
     }
 
     /// The same as a share of its bits.
-    fn ratio(&self, share: f64) -> f64 {
+    pub(super) fn ratio(&self, share: f64) -> f64 {
         (self.kept(share) / self.bits.max(1.0)).min(1.0)
     }
 }
@@ -312,6 +328,12 @@ const HIGHEST_SHARE: f64 = 1e6;
 const ROUNDS: usize = 50;
 
 impl RatePlan {
+    /// True where a [`Trial`](super::Trial) would find a better plan: for a share of the input that is coded in a closed loop. It takes a
+    /// part of the time of the pass that writes.
+    pub fn gains_from_trial(&self) -> bool {
+        self.gains_from_trial
+    }
+
     /// What a picture keeps, by its index in coding order.
     pub(super) fn planned(&self, index: u64) -> Planned {
         let at = self.groups.partition_point(|&(end, _)| end <= index);
@@ -402,7 +424,11 @@ mod tests {
     #[test]
     fn a_plan_holds_beyond_its_end() {
         let planned = |ratio| Planned { ratio, bits_behind: 0.0 };
-        let plan = RatePlan { groups: vec![(12, planned(0.5)), (24, planned(0.8))], bytes: 0 };
+        let plan = RatePlan {
+            groups: vec![(12, planned(0.5)), (24, planned(0.8))],
+            bytes: 0,
+            gains_from_trial: false,
+        };
         assert_eq!([0, 11, 12, 99].map(|index| plan.planned(index).ratio), [0.5, 0.5, 0.8, 0.8]);
     }
 

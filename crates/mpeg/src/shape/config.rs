@@ -170,6 +170,11 @@ impl Config {
         self.method == Method::Auto && matches!(self.target, Target::Ratio(ratio) if ratio < 1.0)
     }
 
+    /// The same without other motion.
+    pub(crate) fn without_new_motion(&self) -> Config {
+        Config { new_motion: false, ..self.clone() }
+    }
+
     /// The share of the input below which `auto` codes pictures in a closed loop, where so many of them are B pictures, and where any may be
     /// predicted from fields.
     pub(crate) fn closed_below(&self, share_of_b: f64, with_fields: bool) -> f64 {

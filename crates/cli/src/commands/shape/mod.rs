@@ -15,7 +15,7 @@ use options::ShapeOptions;
 pub(super) use report::Document;
 use report::Journal;
 use seaway_mpeg::container::{ContainerReport, Error, Format, SNIFF_LIMIT, sniff};
-use seaway_mpeg::pipeline::{self, CeilingReport, FirstPass, Pipeline};
+use seaway_mpeg::pipeline::{self, CeilingReport, FirstPass, Pipeline, Trial};
 use seaway_units::TimeDelta;
 use std::process::ExitCode;
 
@@ -65,8 +65,8 @@ const LOOKAHEAD: TimeDelta = TimeDelta::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct ShapeResult {
     interrupted: bool,
-    /// The rates were planned by a first pass.
-    two_passes: bool,
+    /// Over the input: with one more a plan shares out its bits, with two that was tried.
+    passes: u8,
     /// The output has what is known at its end only.
     patched: bool,
     report: seaway_mpeg::pipeline::Report,
@@ -106,19 +106,19 @@ fn shape(
     if source.len().is_none() && plan.plans_ahead() {
         config.shaper.lookahead = LOOKAHEAD;
     }
-    let first_pass_of = config.clone();
+    let config_of_passes = config.clone();
     let mut pipeline = Pipeline::new(config);
     pipeline.set_schedule(plan.schedule.clone());
     if let Some(length) = source.len() {
         pipeline.announce_length(length);
     }
-    let mut two_passes = false;
+    let mut passes = 1;
     if source.len().is_some()
         && plan.plans_ahead()
-        && let Some(found) = first_pass(arguments, FirstPass::new(&first_pass_of, plan.schedule.clone()))?
+        && let Some(found) = rate_plan(arguments, &config_of_passes, &plan.schedule)?
     {
+        passes += 1 + u8::from(found.gains_from_trial());
         pipeline.set_plan(found);
-        two_passes = true;
     }
     let mut control = arguments.control.as_deref().map(Control::open).transpose()?;
     // A command of the control channel waits for no more than so many bytes of video.
@@ -150,30 +150,57 @@ fn shape(
         patched &= sink.patch(patch.at, &patch.bytes)?;
     }
     progress.clear();
-    Ok(ShapeResult { interrupted: interrupt::requested(), two_passes, patched, report: pipeline.report() })
+    Ok(ShapeResult { interrupted: interrupt::requested(), passes, patched, report: pipeline.report() })
 }
 
-/// Runs the first pass over a file; `None` where it was interrupted, or a plan is not worth its time.
-fn first_pass(arguments: &Arguments, mut pass: FirstPass) -> Result<Option<pipeline::RatePlan>, Failure> {
+/// Plans the bits of a file; `None` where that was interrupted, or a plan is not worth its time.
+fn rate_plan(
+    arguments: &Arguments,
+    config: &pipeline::Config,
+    schedule: &pipeline::Schedule,
+) -> Result<Option<pipeline::RatePlan>, Failure> {
+    let refused = |error: Error| Failure::input(&format!("{}: {error}", arguments.input));
+    let mut pass = FirstPass::new(config, schedule.clone());
+    let read = read_whole(arguments, |bytes| {
+        pass.push(bytes)?;
+        Ok(!pass.is_needless())
+    })?;
+    if !read {
+        return Ok(None);
+    }
+    let plan = pass.finish().map_err(refused)?;
+    if !plan.gains_from_trial() {
+        return Ok(Some(plan));
+    }
+    let mut trial = Trial::new(config, schedule.clone(), plan);
+    let read = read_whole(arguments, |bytes| trial.push(bytes).map(|()| true))?;
+    read.then(|| trial.finish().map_err(refused)).transpose()
+}
+
+/// Reads the input for a pass without output, as long as that returns true; false where it did not come to the end.
+fn read_whole(
+    arguments: &Arguments,
+    mut push: impl FnMut(&[u8]) -> Result<bool, Error>,
+) -> Result<bool, Failure> {
     let name = &arguments.input;
-    let refused = |error: Error| Failure::input(&format!("{name}: {error}"));
     let source = Input::open(name)?;
     let progress = Progress::of_bytes(source.len());
-    while !interrupt::requested() && !pass.is_needless() {
+    let mut goes_on = true;
+    while goes_on && !interrupt::requested() {
         match source.next()? {
             Chunk::Bytes(bytes) => {
-                pass.push(&bytes).map_err(refused)?;
+                goes_on = push(&bytes).map_err(|error| Failure::input(&format!("{name}: {error}")))?;
                 progress.read(bytes.len());
             }
             Chunk::Nothing => {}
             Chunk::End => {
                 progress.clear();
-                return pass.finish().map(Some).map_err(refused);
+                return Ok(true);
             }
         }
     }
     progress.clear();
-    Ok(None)
+    Ok(false)
 }
 
 /// Reads until the format is known; returns the bytes read.

@@ -142,7 +142,7 @@ impl<'a> Document<'a> {
             target_held: outcome.holds_target(),
             ceiling_held: outcome.holds_ceiling(),
             multiplex_held: outcome.holds_multiplex(),
-            passes: if outcome.two_passes { 2 } else { 1 },
+            passes: outcome.passes,
             interrupted: outcome.interrupted,
             totals,
             ceiling: ceiling.as_ref(),
@@ -200,7 +200,7 @@ fn summary(arguments: &Arguments, plan: &ShapeOptions, outcome: &ShapeResult) ->
             container.bytes_out,
         ),
     ];
-    if plan.asks_for_a_rate() && !outcome.two_passes {
+    if plan.asks_for_a_rate() && outcome.passes == 1 {
         lines.push("one pass: the rate is met as the video comes".to_owned());
     }
     if let Some(ceiling) = ceiling {

@@ -1,0 +1,196 @@
+//! The trial of a plan: the stream is shaped by it in the quicker closed loop, for no output, to learn the lambda of each window.
+//! From headers alone it is known only about.
+
+use super::two_pass::{Group, RatePlan, planned, water_fill};
+use super::{Config, PictureRecord, Pipeline, Schedule};
+use crate::container::{self, Error, Multiplex};
+use crate::shape;
+
+/// The largest correction of what a window keeps; its inverse is the least.
+const LARGEST: f64 = 2.0;
+
+/// A pass over the whole stream between a [`FirstPass`](super::FirstPass) and the one that writes. Takes the stream by [`Trial::push`];
+/// [`Trial::finish`] gives a better plan.
+#[derive(Debug)]
+pub struct Trial {
+    pipeline: Pipeline,
+    plan: RatePlan,
+    windows: Vec<Window>,
+    scratch: Vec<u8>,
+}
+
+/// Pictures in a row of one lambda.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Window {
+    /// Index behind the last of them.
+    end: u64,
+    bits_in: f64,
+    bits_out: f64,
+    /// Bits by the plan.
+    allowed: f64,
+    lambda: f64,
+    /// All were coded in a closed loop, and could have been smaller.
+    is_free: bool,
+}
+
+impl Trial {
+    /// A trial of `plan` that has read nothing. `config` and `schedule` are those of the pass that writes; the multiplex does not matter.
+    pub fn new(config: &Config, schedule: Schedule, plan: RatePlan) -> Trial {
+        let container = container::Config { multiplex: Multiplex::Keep, ..config.container };
+        let shaper = config.shaper.without_new_motion();
+        let mut pipeline = Pipeline::new(Config { shaper, container });
+        pipeline.set_schedule(schedule);
+        pipeline.set_plan(plan.clone());
+        Trial { pipeline, plan, windows: Vec::new(), scratch: Vec::new() }
+    }
+
+    /// Takes the next bytes of the stream.
+    ///
+    /// # Errors
+    /// As [`Pipeline::push`].
+    pub fn push(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.pipeline.push(bytes)?;
+        self.collect();
+        Ok(())
+    }
+
+    /// The stream has ended: returns the plan by which all windows have about the same lambda, which is the least error of the whole.
+    /// The plan is as it was where a window could not be coded in a closed loop.
+    ///
+    /// # Errors
+    /// As [`Pipeline::finish`].
+    pub fn finish(mut self) -> Result<RatePlan, Error> {
+        self.pipeline.finish()?;
+        self.collect();
+        if !self.windows.iter().all(|window| window.is_free) {
+            return Ok(self.plan);
+        }
+        Ok(RatePlan { groups: even(&self.windows), ..self.plan })
+    }
+
+    fn collect(&mut self) {
+        while let Some(record) = self.pipeline.poll_record() {
+            self.add(&record);
+        }
+        self.pipeline.drain_output(&mut self.scratch);
+        self.scratch.clear();
+    }
+
+    fn add(&mut self, PictureRecord { index, shaping, .. }: &PictureRecord) {
+        let goes_on = |window: &&mut Window| window.lambda == shaping.lambda || shaping.kind.is_none();
+        if self.windows.last_mut().filter(goes_on).is_none() {
+            self.windows.push(Window { lambda: shaping.lambda, is_free: true, ..Window::default() });
+        }
+        let Some(window) = self.windows.last_mut() else { return };
+        let is_free = shaping.closed_loop && !shaping.at_floor && shaping.lambda > 0.0;
+        window.is_free &= is_free || shaping.kind.is_none();
+        window.end = index + 1;
+        window.bits_in += shaping.bits_in as f64;
+        window.bits_out += shaping.bits_out as f64;
+        window.allowed += self.plan.planned(*index).ratio * shaping.bits_in as f64;
+    }
+}
+
+/// Shares out the bits of all windows as they would take them at a common lambda.
+fn even(windows: &[Window]) -> Vec<(u64, shape::Planned)> {
+    let logarithm = |window: &Window| libm::log(window.lambda.max(f64::MIN_POSITIVE));
+    let bits: f64 = windows.iter().map(|window| window.bits_out).sum();
+    let mean = windows.iter().map(|window| window.bits_out * logarithm(window)).sum::<f64>() / bits.max(1.0);
+    let group = |window: &Window| {
+        let kept = (window.bits_out / window.bits_in.max(1.0)).min(1.0);
+        // The nearer a window is to its input, the less its bits follow lambda.
+        let correction = libm::exp((1.0 - kept) * (logarithm(window) - mean));
+        Group {
+            end: window.end,
+            bits: window.bits_in,
+            most: window.bits_in,
+            allowed: window.allowed,
+            weight: window.bits_out * correction.clamp(LARGEST.recip(), LARGEST),
+            ..Group::default()
+        }
+    };
+    let mut groups: Vec<Group> = windows.iter().map(group).collect();
+    let share = water_fill(&mut groups);
+    let ratios: Vec<f64> = groups.iter().map(|group| group.ratio(share)).collect();
+    planned(&groups, &ratios)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pipeline::FirstPass;
+    use crate::unit::Splitter;
+
+    fn window(end: u64, lambda: f64, bits_out: f64) -> Window {
+        Window { end, bits_in: 1000.0, bits_out, allowed: 500.0, lambda, is_free: true }
+    }
+
+    fn kept(windows: &[Window]) -> Vec<f64> {
+        even(windows).iter().map(|(_, planned)| 1000.0 * planned.ratio).collect()
+    }
+
+    #[test]
+    fn windows_of_one_lambda_keep_what_they_had() {
+        assert_eq!(kept(&[window(12, 80.0, 600.0), window(24, 80.0, 400.0)]), [600.0, 400.0]);
+    }
+
+    #[test]
+    fn bits_go_where_lambda_is_high() {
+        // At half of their size bits fall with the root of lambda: 2 to 1 where lambda is 4 to 1.
+        let [first, second] = kept(&[window(12, 200.0, 500.0), window(24, 50.0, 500.0)])[..] else {
+            panic!()
+        };
+        assert!((first + second - 1000.0).abs() < 1e-6 && (first / second - 2.0).abs() < 1e-6, "{first}");
+        // Twice as much and half as much at most: 1400 to 150.
+        let [first, second] = kept(&[window(12, 1e6, 700.0), window(24, 1e-3, 300.0)])[..] else { panic!() };
+        assert!(
+            (first + second - 1000.0).abs() < 1e-6 && (first / second - 28.0 / 3.0).abs() < 1e-6,
+            "{first}"
+        );
+    }
+
+    const STREAM: &[u8] = include_bytes!("../../tests/fixtures/elementary.m2v");
+
+    /// The plan for this share of the stream, and what the trial makes of it, if that is worth its time.
+    fn tried(ratio: f64) -> (RatePlan, Option<RatePlan>) {
+        let shaper = shape::Config::new(shape::Method::Auto, shape::Target::Ratio(ratio));
+        let config = Config { shaper, container: container::Config::default() };
+        let schedule = Schedule::constant(config.shaper.target);
+        let mut pass = FirstPass::new(&config, schedule.clone());
+        pass.push(STREAM).unwrap();
+        let plan = pass.finish().unwrap();
+        let mut trial = Trial::new(&config, schedule, plan.clone());
+        trial.push(STREAM).unwrap();
+        let gains = plan.gains_from_trial();
+        (plan, gains.then(|| trial.finish().unwrap()))
+    }
+
+    #[test]
+    fn the_share_of_the_whole_stays() {
+        let (plan, better) = tried(0.5);
+        let better = better.unwrap();
+        assert_ne!(plan, better);
+        let (mut splitter, mut sums, mut index) = (Splitter::default(), [0.0; 3], 0);
+        splitter.push(STREAM);
+        splitter.finish();
+        while let Some(unit) = splitter.pull() {
+            let bits = unit.data.len() as f64;
+            for (sum, ratio) in
+                sums.iter_mut().zip([1.0, plan.planned(index).ratio, better.planned(index).ratio])
+            {
+                *sum += ratio * bits;
+            }
+            index += 1;
+        }
+        let [whole, plan, better] = sums;
+        assert!(
+            (plan / whole - 0.5).abs() < 1e-6 && (better / whole - 0.5).abs() < 1e-6,
+            "{plan} {better} of {whole}"
+        );
+    }
+
+    #[test]
+    fn a_trial_is_for_a_closed_loop() {
+        assert!(tried(0.8).1.is_none() && tried(0.6).1.is_some());
+    }
+}
