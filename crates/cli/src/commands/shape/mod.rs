@@ -120,6 +120,9 @@ fn shape(
         passes += 1 + u8::from(found.gains_from_trial());
         pipeline.set_plan(found);
     }
+    if interrupt::requested() {
+        return Err(Failure::running(&"interrupted before the output began"));
+    }
     let mut control = arguments.control.as_deref().map(Control::open).transpose()?;
     // A command of the control channel waits for no more than so many bytes of video.
     let piece = if control.is_some() { 4 << 10 } else { usize::MAX };
