@@ -55,16 +55,13 @@ impl Trial {
     }
 
     /// The stream has ended: returns the plan by which all windows have about the same lambda, which is the least error of the whole.
-    /// The plan is as it was where a window could not be coded in a closed loop.
+    /// Windows that were not coded in a closed loop, or could not be smaller, keep what they have.
     ///
     /// # Errors
     /// As [`Pipeline::finish`].
     pub fn finish(mut self) -> Result<RatePlan, Error> {
         self.pipeline.finish()?;
         self.collect();
-        if !self.windows.iter().all(|window| window.is_free) {
-            return Ok(self.plan);
-        }
         Ok(RatePlan { groups: even(&self.windows), ..self.plan })
     }
 
@@ -91,28 +88,49 @@ impl Trial {
     }
 }
 
-/// Shares out the bits of all windows as they would take them at a common lambda.
+/// Shares out bits so that the windows that are free have a common lambda. What the others leave over, or take beyond the plan, is theirs.
 fn even(windows: &[Window]) -> Vec<(u64, shape::Planned)> {
-    let logarithm = |window: &Window| libm::log(window.lambda.max(f64::MIN_POSITIVE));
-    let bits: f64 = windows.iter().map(|window| window.bits_out).sum();
-    let mean = windows.iter().map(|window| window.bits_out * logarithm(window)).sum::<f64>() / bits.max(1.0);
-    let group = |window: &Window| {
-        let kept = (window.bits_out / window.bits_in.max(1.0)).min(1.0);
-        // The nearer a window is to its input, the less its bits follow lambda.
-        let correction = libm::exp((1.0 - kept) * (logarithm(window) - mean));
-        Group {
-            end: window.end,
-            bits: window.bits_in,
-            most: window.bits_in,
-            allowed: window.allowed,
-            weight: window.bits_out * correction.clamp(LARGEST.recip(), LARGEST),
-            ..Group::default()
-        }
+    let is_free = |window: &&Window| window.is_free;
+    let sum = |of: fn(&Window) -> f64| windows.iter().filter(is_free).map(of).sum::<f64>();
+    let mean = sum(|window| window.bits_out * window.logarithm()) / sum(|window| window.bits_out).max(1.0);
+    let taken: f64 = windows.iter().filter(|window| !window.is_free).map(Window::kept).sum();
+    let left = (windows.iter().map(|window| window.allowed).sum::<f64>() - taken).max(0.0);
+    let allowed = left / sum(|window| window.allowed).max(1.0);
+    let group = |window: &Window| Group {
+        end: window.end,
+        bits: window.bits_in,
+        most: window.bits_in,
+        allowed: allowed * window.allowed,
+        weight: window.bits_out * window.correction(mean),
+        ..Group::default()
     };
-    let mut groups: Vec<Group> = windows.iter().map(group).collect();
-    let share = water_fill(&mut groups);
-    let ratios: Vec<f64> = groups.iter().map(|group| group.ratio(share)).collect();
+    let groups: Vec<Group> = windows.iter().map(group).collect();
+    let mut free: Vec<Group> =
+        windows.iter().zip(&groups).filter(|(window, _)| window.is_free).map(|(_, group)| *group).collect();
+    let share = water_fill(&mut free);
+    let mut free = free.iter().map(|group| group.ratio(share));
+    let of_others = |window: &Window| (window.kept() / window.bits_in.max(1.0)).min(1.0);
+    let ratio = |window| Some(window).filter(is_free).and_then(|_| free.next()).unwrap_or(of_others(window));
+    let ratios: Vec<f64> = windows.iter().map(ratio).collect();
     planned(&groups, &ratios)
+}
+
+impl Window {
+    /// Bits of a window that is not free: it may have missed its plan, and may do better in the end.
+    fn kept(&self) -> f64 {
+        self.bits_out.min(self.allowed)
+    }
+
+    fn logarithm(&self) -> f64 {
+        libm::log(self.lambda.max(f64::MIN_POSITIVE))
+    }
+
+    /// The factor on its bits with which it would have a lambda of this logarithm. The nearer it is to its input, the less its bits follow
+    /// lambda.
+    fn correction(&self, logarithm: f64) -> f64 {
+        let share = (self.bits_out / self.bits_in.max(1.0)).min(1.0);
+        libm::exp((1.0 - share) * (self.logarithm() - logarithm)).clamp(LARGEST.recip(), LARGEST)
+    }
 }
 
 #[cfg(test)]
@@ -147,6 +165,19 @@ mod tests {
             (first + second - 1000.0).abs() < 1e-6 && (first / second - 28.0 / 3.0).abs() < 1e-6,
             "{first}"
         );
+    }
+
+    #[test]
+    fn a_window_that_cannot_change_leaves_its_rest_to_the_others() {
+        // It kept 300 of 500, whatever its lambda; the others are even.
+        let copied = Window { is_free: false, ..window(12, 0.0, 300.0) };
+        let shared = kept(&[copied, window(24, 80.0, 500.0), window(36, 80.0, 500.0)]);
+        assert!(shared.iter().zip([300.0, 600.0, 600.0]).all(|(a, b)| (a - b).abs() < 1e-6), "{shared:?}");
+        // At its floor it is above its budget.
+        let floor = Window { is_free: false, ..window(12, 1e7, 700.0) };
+        let shared = kept(&[floor, window(24, 80.0, 500.0), window(36, 80.0, 500.0)]);
+        assert!(shared.iter().zip([500.0; 3]).all(|(a, b)| (a - b).abs() < 1e-6), "{shared:?}");
+        assert_eq!(even(&[]), []);
     }
 
     const STREAM: &[u8] = include_bytes!("../../tests/fixtures/elementary.m2v");
