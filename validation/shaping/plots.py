@@ -169,7 +169,7 @@ def main():
     images = ROOT / "docs/images"
     svg(images / "shaping-input.svg", "Luma PSNR in dB against the decoded input, by share of its size", clips, 1)
     svg(images / "shaping-original.svg", "Luma PSNR in dB against the original, by share of the input's size", clips, 2)
-    version = run(SEAWAY, "--version", text=True).stdout.strip()
+    version = run(SEAWAY, "--version", text=True).stdout.splitlines()[0]
     inputs = "\n".join(f"| {name} | {found['input'][0][2]:.2f} |" for name, found in clips.items())
     (ROOT / "docs/results/shaping-peers.md").write_text(f"""# Rate shaping beside re-encoding
 
