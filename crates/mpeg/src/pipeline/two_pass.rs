@@ -114,11 +114,9 @@ impl FirstPass {
     /// True where all of the stream is to keep one share of its bits, for which a trial would be coded in a closed loop, as all that follows.
     fn is_for_closed_loop(&self) -> bool {
         let closed_below = self.closed_below(&self.shaper.without_new_motion());
-        let targets: Vec<_> = self.groups.iter().filter_map(|group| group.target).collect();
-        targets.windows(2).all(|pair| pair[0] == pair[1])
-            && targets
-                .first()
-                .is_some_and(|target| matches!(target, Target::Ratio(ratio) if *ratio < closed_below))
+        let target = self.groups.first().and_then(|group| group.target);
+        matches!(target, Some(Target::Ratio(ratio)) if ratio < closed_below)
+            && self.groups.iter().all(|group| group.target == target)
     }
 
     /// Takes the next bytes of the stream.

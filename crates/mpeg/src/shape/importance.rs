@@ -21,8 +21,10 @@ const CODES_FOR_HALF: f32 = 16.0;
 const FUTURE_B: f32 = 1.0;
 /// ... from each picture that its GOP still has, ...
 const FUTURE_EACH: f32 = 0.25;
-/// ... and in all, at most, in an open loop and in a closed one.
-const FUTURE_MOST: [f32; 2] = [5.0, 2.0];
+/// ... and in all, at most, in an open loop, ...
+const FUTURE_MOST: f32 = 5.0;
+/// ... and in a closed one.
+const FUTURE_MOST_CLOSED: f32 = 2.0;
 
 /// What becomes of an error in the pictures that are predicted from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,7 +169,10 @@ fn remaining(vector: Vector) -> f32 {
 /// Fills `importance` of each picture: one weight a macroblock, at least 1. `future` is the importance that the newest
 /// reference picture gathers from pictures behind the window.
 pub(crate) fn weigh(pictures: &mut [PictureShaper], future: f32, propagation: Propagation) {
-    let future = future.min(FUTURE_MOST[propagation as usize]);
+    let future = future.min(match propagation {
+        Propagation::Open => FUTURE_MOST,
+        Propagation::Closed => FUTURE_MOST_CLOSED,
+    });
     let references = reference_pictures(pictures);
     let mut grids: Vec<Option<Grid>> = vec![None; pictures.len()];
     let newest = pictures.iter().rposition(is_reference);
@@ -326,21 +331,10 @@ fn propagate_coded(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::header::SequenceState;
-    use crate::unit::Splitter;
 
     fn weighed(propagation: Propagation) -> Vec<PictureShaper> {
-        let (mut splitter, mut state) = (Splitter::default(), SequenceState::default());
-        splitter.push(include_bytes!("../../tests/fixtures/elementary.m2v"));
-        splitter.finish();
-        let unit = || {
-            let unit = splitter.pull()?;
-            let mut picture = PictureShaper::default();
-            (picture.context, picture.unit) = (unit.read_headers(&mut state), unit);
-            picture.parse();
-            Some(picture)
-        };
-        let mut pictures: Vec<_> = std::iter::from_fn(unit).take(12).collect();
+        let mut pictures = PictureShaper::all_of(include_bytes!("../../tests/fixtures/elementary.m2v"));
+        pictures.truncate(12);
         weigh(&mut pictures, 0.0, propagation);
         pictures
     }
