@@ -1,6 +1,7 @@
 //! A parsed picture: flat arrays of slices, macroblocks, blocks and run-level codes, with their bit positions in the
 //! stream.
 
+use crate::header::PictureContext;
 use crate::tables::macroblock as mb;
 use crate::vlc::INTRA_LENGTHS;
 use std::ops::{Deref, Range};
@@ -333,6 +334,19 @@ impl Picture {
     #[inline]
     pub fn codes_of(&self, block: &Block) -> &[Code] {
         &self.codes[block.codes()]
+    }
+
+    /// The mean quantiser scale of its macroblocks; 0 where there is none.
+    pub(crate) fn mean_scale(&self, context: &PictureContext) -> f32 {
+        let scales = context.quantiser_scales();
+        let scale_of = |macroblock: &Macroblock| f32::from(scales[usize::from(macroblock.quantiser & 31)]);
+        self.macroblocks.iter().map(scale_of).sum::<f32>() / self.macroblocks.len().max(1) as f32
+    }
+
+    /// Bits of the codes of all blocks.
+    pub(crate) fn code_bits(&self) -> u64 {
+        let codes = self.blocks.iter().map(|block| self.codes_of(block));
+        codes.map(|codes| u64::from(bits_of_first(codes, codes.len()))).sum()
     }
 
     /// Bits of the codes of intra blocks with table B.14, and with B.15, of one block in `sampling`.

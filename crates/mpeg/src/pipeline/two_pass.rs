@@ -5,6 +5,7 @@
 use super::Config;
 use super::complexity::complexity;
 use super::schedule::Schedule;
+use super::survey::Survey;
 use crate::container::{self, Error, Multiplex, Remuxer, Replacement};
 use crate::header::{PictureContext, PictureKind, SequenceState};
 use crate::shape::{self, Planned, Target};
@@ -48,9 +49,7 @@ pub struct FirstPass {
     groups: Vec<Group>,
     group: Group,
     pictures: u64,
-    b_pictures: u64,
-    /// Any of them may be predicted from fields.
-    with_fields: bool,
+    survey: Survey,
     bytes: u64,
     shaper: shape::Config,
     needless: Option<bool>,
@@ -66,6 +65,8 @@ pub struct RatePlan {
     pub(super) groups: Vec<(u64, Planned)>,
     /// Bytes of the whole video.
     pub(super) bytes: u64,
+    /// The whole stream is coded in a closed loop.
+    pub(super) closed: bool,
     pub(super) gains_from_trial: bool,
 }
 
@@ -84,8 +85,7 @@ impl FirstPass {
             groups: Vec::new(),
             group: Group::default(),
             pictures: 0,
-            b_pictures: 0,
-            with_fields: false,
+            survey: Survey::default(),
             bytes: 0,
             shaper: config.shaper.clone(),
             needless: None,
@@ -101,21 +101,16 @@ impl FirstPass {
     /// [`FirstPass::is_needless`], once enough groups are known.
     fn judge(&self) -> Option<bool> {
         let first = self.groups.get(..JUDGED)?;
-        let closed_below = self.closed_below(&self.shaper);
-        let is_open = matches!(self.shaper.target, Target::Ratio(ratio) if ratio >= closed_below);
-        Some(is_open && spread_of_scales(first) < VARIED)
+        let is_share = matches!(self.shaper.target, Target::Ratio(_));
+        Some(
+            is_share && !self.common_share_is(Survey::is_for_closed_loop) && spread_of_scales(first) < VARIED,
+        )
     }
 
-    fn closed_below(&self, shaper: &shape::Config) -> f64 {
-        let share_of_b = self.b_pictures as f64 / self.pictures.max(1) as f64;
-        shaper.closed_below(share_of_b, self.with_fields)
-    }
-
-    /// True where all of the stream is to keep one share of its bits, for which a trial would be coded in a closed loop, as all that follows.
-    fn is_for_closed_loop(&self) -> bool {
-        let closed_below = self.closed_below(&self.shaper.without_new_motion());
+    /// True where all of the stream is to keep one share of its bits, of which the survey says this.
+    fn common_share_is(&self, so: impl Fn(&Survey, &shape::Config, f64) -> bool) -> bool {
         let target = self.groups.first().and_then(|group| group.target);
-        matches!(target, Some(Target::Ratio(ratio)) if ratio < closed_below)
+        matches!(target, Some(Target::Ratio(share)) if so(&self.survey, &self.shaper, share))
             && self.groups.iter().all(|group| group.target == target)
     }
 
@@ -155,8 +150,10 @@ impl FirstPass {
             ratios.extend(groups.iter().map(|group| group.ratio(share)));
             begin = end;
         }
-        let gains_from_trial = self.is_for_closed_loop();
-        Ok(RatePlan { groups: planned(&self.groups, &ratios), bytes: self.bytes, gains_from_trial })
+        let groups = planned(&self.groups, &ratios);
+        let closed = self.common_share_is(Survey::is_for_closed_loop);
+        let gains_from_trial = self.common_share_is(Survey::gains_from_trial);
+        Ok(RatePlan { groups, bytes: self.bytes, closed, gains_from_trial })
     }
 
     fn count(&mut self) -> Result<(), Error> {
@@ -166,6 +163,9 @@ impl FirstPass {
             let seconds = self.state.unit_seconds(&picture.unit, context.as_ref());
             let complexity = context.as_ref().map_or(0.0, |context| complexity(context, &picture.unit));
             self.add(context.as_ref(), picture.unit.data.len() as u64, seconds, complexity);
+            if let Some(context) = &context {
+                self.survey.add(context, &picture.unit);
+            }
         }
         self.remuxer.drain_output(&mut self.scratch);
         self.scratch.clear();
@@ -185,8 +185,6 @@ impl FirstPass {
             self.sizes.push((bits as f32, seconds as f32));
         }
         self.pictures += 1;
-        self.b_pictures += u64::from(context.is_some_and(|context| context.kind() == PictureKind::B));
-        self.with_fields |= context.is_some_and(PictureContext::has_field_motion);
         self.bytes += bytes;
         self.elapsed += seconds;
         self.group.end = self.pictures;
@@ -230,7 +228,7 @@ pub(super) fn planned(groups: &[Group], ratios: &[f64]) -> Vec<(u64, Planned)> {
     let mut plan = |(group, &ratio)| {
         left -= cut((group, &ratio));
         let bits_behind = bits * (left / cut_in_all.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
-        (group.end, Planned { ratio, bits_behind })
+        (group.end, Planned { ratio, bits_behind, closed: false })
     };
     all().map(&mut plan).collect()
 }
@@ -335,8 +333,9 @@ impl RatePlan {
     /// What a picture keeps, by its index in coding order.
     pub(super) fn planned(&self, index: u64) -> Planned {
         let at = self.groups.partition_point(|&(end, _)| end <= index);
-        let all = Planned { ratio: 1.0, bits_behind: 0.0 };
-        self.groups.get(at).or(self.groups.last()).map_or(all, |&(_, planned)| planned)
+        let all = Planned { ratio: 1.0, bits_behind: 0.0, closed: false };
+        let planned = self.groups.get(at).or(self.groups.last()).map_or(all, |&(_, planned)| planned);
+        Planned { closed: self.closed, ..planned }
     }
 }
 
@@ -353,9 +352,12 @@ mod tests {
         let shaper = shape::Config::new(shape::Method::Auto, target);
         let config = Config { shaper, container: container::Config::default() };
         let pass = FirstPass::new(&config, Schedule::constant(target));
-        let groups =
-            scales.iter().map(|scale| Group { weight: 300.0 * scale, ..group(300.0, 150.0) }).collect();
-        FirstPass { pictures: 36, b_pictures, groups, ..pass }.judge() == Some(true)
+        let groups = scales
+            .iter()
+            .map(|scale| Group { weight: 300.0 * scale, target: Some(target), ..group(300.0, 150.0) })
+            .collect();
+        FirstPass { pictures: 36, survey: Survey::of(b_pictures, 0.9, 12.0), groups, ..pass }.judge()
+            == Some(true)
     }
 
     #[test]
@@ -421,10 +423,11 @@ mod tests {
 
     #[test]
     fn a_plan_holds_beyond_its_end() {
-        let planned = |ratio| Planned { ratio, bits_behind: 0.0 };
+        let planned = |ratio| Planned { ratio, bits_behind: 0.0, closed: false };
         let plan = RatePlan {
             groups: vec![(12, planned(0.5)), (24, planned(0.8))],
             bytes: 0,
+            closed: false,
             gains_from_trial: false,
         };
         assert_eq!([0, 11, 12, 99].map(|index| plan.planned(index).ratio), [0.5, 0.5, 0.8, 0.8]);

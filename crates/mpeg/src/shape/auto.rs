@@ -2,16 +2,16 @@
 //! made coarser; the errors of each macroblock are weighted by its importance. At low rates in a closed loop.
 
 use super::chains;
-use super::config::{Config, Target};
+use super::config::Config;
 use super::drift::Drift;
 use super::importance::{self, Propagation};
 use super::inputs::Inputs;
 use super::lambda_search::{LAST_TOLERANCE, LambdaSearch, OF_SAVING, ROUNDS};
+use super::loop_choice::LoopChoice;
 use super::parallel;
 use super::picture::PictureShaper;
 use super::rate_control::RateControl;
 use super::window::{self, Fit};
-use crate::header::{PictureContext, PictureKind};
 
 /// How close a window comes to its budget, as a share of it; the rest is carried over.
 const TOLERANCE: f64 = 0.05;
@@ -40,13 +40,13 @@ pub(super) struct Auto {
     drift: Drift,
     /// The reference pictures of the input, as far as windows were coded in a closed loop.
     inputs: Inputs,
-    share_of_b: ShareOfB,
+    choice: LoopChoice,
 }
 
 impl Auto {
     pub(super) fn new() -> Self {
         let (drift, inputs) = (Drift::default(), Inputs::default());
-        Self { open: LambdaSearch::new(), closed: None, drift, inputs, share_of_b: ShareOfB::default() }
+        Self { open: LambdaSearch::new(), closed: None, drift, inputs, choice: LoopChoice::default() }
     }
 
     /// Shapes a window of pictures; `future` as for [`importance::weigh`].
@@ -84,13 +84,7 @@ impl Auto {
             pictures.iter_mut().for_each(PictureShaper::keep_intra_table);
         }
         let saving = OF_SAVING * (whole / budget - 1.0);
-        let with_fields = pictures
-            .iter()
-            .filter_map(|picture| picture.context.as_ref())
-            .any(PictureContext::has_field_motion);
-        let closed_below = config.closed_below(self.share_of_b.pass(pictures), with_fields);
-        let is_closed = share_of_stream(pictures, budget / whole) < closed_below
-            && pictures.iter().all(|picture| picture.may_be_closed);
+        let is_closed = self.choice.is_closed(config, pictures, budget);
         importance::weigh(pictures, future, if is_closed { Propagation::Closed } else { Propagation::Open });
         let tolerance = if window::is_near_the_end(pictures) {
             LAST_TOLERANCE
@@ -107,14 +101,10 @@ impl Auto {
             self.fit_closed(config, pictures, budget, tolerance, before)
         } else {
             self.inputs = Inputs::default();
-            self.open.fit_scales(config, pictures, budget);
-            let bits = if window::is_near_the_end(pictures) {
-                let of_whole = END_TOLERANCE.min(END_OF_SAVING * saving).max(tolerance);
-                self.open.fit_end(config, pictures, budget, [of_whole, tolerance])
-            } else {
-                self.open.fit(config, pictures, budget, tolerance)
-            };
-            (bits, false)
+            let of_whole = END_TOLERANCE.min(END_OF_SAVING * saving).max(tolerance);
+            let tolerances =
+                if window::is_near_the_end(pictures) { [of_whole, tolerance] } else { [tolerance; 2] };
+            (self.open.fit_with_scales(config, pictures, budget, tolerances), false)
         };
         let excess = if is_least { tolerance } else { FLOOR_EXCESS };
         let at_floor = bits > budget * (1.0 + excess);
@@ -170,70 +160,4 @@ fn spendable(pictures: &[PictureShaper]) -> f64 {
 
 fn saved_by_table(pictures: &[PictureShaper]) -> f64 {
     pictures.iter().map(|picture| picture.saved_by_table as f64).sum()
-}
-
-/// The share of its bits that the stream as a whole keeps, where a plan shares it out; else that of the window.
-fn share_of_stream(pictures: &[PictureShaper], of_window: f64) -> f64 {
-    match pictures.first().map(|picture| (picture.planned, picture.target)) {
-        Some((Some(_), Target::Ratio(ratio))) => ratio,
-        _ => of_window,
-    }
-}
-
-/// How many pictures are B pictures. A window may be short, so those before it count too, each half as much as the one behind it.
-#[derive(Debug, Clone, Copy, Default)]
-struct ShareOfB {
-    b_pictures: f64,
-    pictures: f64,
-}
-
-impl ShareOfB {
-    /// Counts a window; returns the share with it.
-    fn pass(&mut self, pictures: &[PictureShaper]) -> f64 {
-        let is_b = |picture: &&PictureShaper| picture.report.kind == Some(PictureKind::B);
-        self.b_pictures = self.b_pictures / 2.0 + pictures.iter().filter(is_b).count() as f64;
-        self.pictures = self.pictures / 2.0 + pictures.len() as f64;
-        self.b_pictures / self.pictures.max(1.0)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::shape::Method;
-
-    fn window(kinds: &str) -> Vec<PictureShaper> {
-        let kind = |letter| match letter {
-            'I' => PictureKind::I,
-            'P' => PictureKind::P,
-            _ => PictureKind::B,
-        };
-        let picture = |letter| {
-            let mut picture = PictureShaper::default();
-            picture.report.kind = Some(kind(letter));
-            picture
-        };
-        kinds.chars().map(picture).collect()
-    }
-
-    #[test]
-    fn a_short_window_is_judged_with_those_before_it() {
-        let mut share = ShareOfB::default();
-        assert_eq!(share.pass(&window("IBBPBBPBBPBB")), 8.0 / 12.0);
-        // Alone it would have one B picture in three.
-        assert_eq!(share.pass(&window("IPB")), (4.0 + 1.0) / (6.0 + 3.0));
-    }
-
-    #[test]
-    fn the_loop_is_closed_earlier_where_b_pictures_are_few() {
-        let config = Config::new(Method::Auto, Target::Ratio(0.8));
-        let live = Config { new_motion: false, ..config.clone() };
-        let of = |config: &Config, with_fields| {
-            ["IBBPBBPBB", "IBPBPBPB", "IPPPPPPP"]
-                .map(|kinds| config.closed_below(ShareOfB::default().pass(&window(kinds)), with_fields))
-        };
-        assert_eq!(of(&config, false), [0.65, 0.92, 0.92]);
-        assert_eq!(of(&config, true), [0.75, 0.92, 0.92]);
-        assert_eq!([of(&live, false), of(&live, true)], [[0.65, 0.65, 0.9]; 2]);
-    }
 }

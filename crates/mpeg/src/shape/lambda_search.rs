@@ -66,6 +66,11 @@ impl LambdaSearch {
         self.lambda >= HIGHEST_LAMBDA
     }
 
+    /// True where lambda is so low that every level stays.
+    fn spends_all(&self) -> bool {
+        self.lambda <= LEAST_LAMBDA
+    }
+
     /// Writes pictures whose scales are chosen already in `budget` bits; returns the bits they take.
     pub(super) fn fit(
         &mut self,
@@ -80,7 +85,26 @@ impl LambdaSearch {
         })
     }
 
-    /// The same with a tolerance of the first trials, on all pictures, and one in the end: the last pictures make up for the rest, so that
+    /// Chooses the scales of pictures and writes them in `budget` bits, with tolerances as for [`LambdaSearch::fit_end`]; returns the bits they take.
+    pub(super) fn fit_with_scales(
+        &mut self,
+        config: &Config,
+        pictures: &mut [PictureShaper],
+        budget: f64,
+        tolerances: [f64; 2],
+    ) -> f64 {
+        self.fit_scales(config, pictures, budget);
+        let bits = self.fit_end(config, pictures, budget, tolerances);
+        let are_coarser = pictures.iter().any(|picture| picture.factor > 1.0);
+        if !(are_coarser && self.spends_all() && bits < budget * (1.0 - tolerances[1])) {
+            return bits;
+        }
+        // Coarser scales save more of the whole than of the sample.
+        self.keep_scales(pictures);
+        self.fit_end(config, pictures, budget, tolerances)
+    }
+
+    /// Writes pictures whose scales are chosen already, with a tolerance of the first trials, on all pictures, and one in the end: the last pictures make up for the rest, so that
     /// not all are written so often.
     pub(super) fn fit_end(
         &mut self,
@@ -151,8 +175,13 @@ impl LambdaSearch {
                 break;
             }
         }
+        self.keep_scales(pictures);
+    }
+
+    /// Returns to the scales of the input, and to the lambda that a sample took with them.
+    fn keep_scales(&mut self, pictures: &mut [PictureShaper]) {
         pictures.iter_mut().for_each(|picture| picture.factor = 1.0);
-        self.lambda = lambda;
+        self.lambda = self.unscaled.unwrap_or(self.lambda);
     }
 
     /// The weighted error of pictures of which a sample was recoded, with what their size misses the budget by.
@@ -192,7 +221,7 @@ impl LambdaSearch {
                 nearest = (excess.abs(), self.lambda);
             }
             let at_floor = excess > 0.0 && self.is_at_floor();
-            let at_ceiling = excess < 0.0 && self.lambda <= LEAST_LAMBDA;
+            let at_ceiling = excess < 0.0 && self.spends_all();
             if excess.abs() < tolerance || at_floor || at_ceiling {
                 break;
             }
@@ -313,6 +342,24 @@ mod tests {
             let bits = search.fit_sample(&config, &mut pictures, budget);
             assert!((bits / budget - 1.0).abs() <= SAMPLE_TOLERANCE, "{share}: {bits} of {budget}");
         }
+    }
+
+    #[test]
+    fn coarser_scales_that_save_too_much_of_the_whole_are_given_up() {
+        let config = Config::new(Method::Auto, Target::Ratio(0.56));
+        let (mut pictures, _) = pictures(include_bytes!("../../tests/fixtures/elementary.m2v"));
+        pictures.truncate(1);
+        let budget = 0.56 * pictures[0].bits_in() as f64;
+        let tolerances = [0.005, 0.001];
+        let mut search = LambdaSearch::new();
+        search.fit_scales(&config, &mut pictures, budget);
+        let too_little = search.fit_end(&config, &mut pictures, budget, tolerances);
+        assert!(
+            pictures[0].factor > 1.0 && search.spends_all() && too_little < 0.98 * budget,
+            "{too_little}"
+        );
+        let bits = LambdaSearch::new().fit_with_scales(&config, &mut pictures, budget, tolerances);
+        assert!((bits / budget - 1.0).abs() < 0.001, "{bits} of {budget}");
     }
 
     #[test]

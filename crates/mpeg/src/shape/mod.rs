@@ -32,6 +32,7 @@ mod lagrangian;
 mod lambda_search;
 mod lengths;
 mod levels;
+mod loop_choice;
 mod motion_choice;
 mod motion_search;
 mod parallel;
@@ -54,6 +55,8 @@ mod window;
 mod window_share;
 
 pub use config::{Budget, Ceiling, Cluster, Config, Method, Target, Vbv};
+#[cfg(test)]
+pub(crate) use picture::PictureShaper;
 pub(crate) use rate_control::Planned;
 pub use report::{LeftAlone, PictureReport, Shaped};
 pub use shaper::Shaper;

@@ -331,13 +331,9 @@ impl PictureShaper {
         self.weighted_error = recoded.weighted * f64::from(lambda);
     }
 
-    /// The mean quantiser scale of its macroblocks; 0 where there is none.
+    /// As [`Picture::mean_scale`].
     pub(crate) fn mean_scale(&self) -> f32 {
-        let Some(context) = &self.context else { return 0.0 };
-        let scales = context.quantiser_scales();
-        let scale_of = |macroblock: &Macroblock| f32::from(scales[usize::from(macroblock.quantiser & 31)]);
-        let macroblocks = &self.parsed.macroblocks;
-        macroblocks.iter().map(scale_of).sum::<f32>() / macroblocks.len().max(1) as f32
+        self.context.as_ref().map_or(0.0, |context| self.parsed.mean_scale(context))
     }
 
     /// Chooses the factor of the quantiser scales with the lowest Lagrangian cost at this lambda, by a sample of the
@@ -461,7 +457,7 @@ impl PictureShaper {
 #[cfg(test)]
 impl PictureShaper {
     /// The pictures of a stream, ready to be coded.
-    pub(super) fn all_of(stream: &[u8]) -> Vec<Self> {
+    pub(crate) fn all_of(stream: &[u8]) -> Vec<Self> {
         let (mut splitter, mut state) =
             (crate::unit::Splitter::default(), crate::header::SequenceState::default());
         splitter.push(stream);

@@ -254,6 +254,8 @@ pub(crate) struct Planned {
     /// The bits of the stream behind it, in proportion to how much they are cut: those that are cut by none cannot make up for bits
     /// that the picture leaves over.
     pub(crate) bits_behind: f64,
+    /// The whole stream is coded in a closed loop.
+    pub(crate) closed: bool,
 }
 
 /// The input of the rate control for one picture.

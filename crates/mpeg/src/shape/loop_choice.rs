@@ -1,0 +1,90 @@
+//! Whether `auto` codes a window in a closed loop: better pictures, in many times the time.
+
+use super::config::{Config, Target};
+use super::picture::PictureShaper;
+use crate::header::{PictureContext, PictureKind};
+
+/// Chooses for one window after the other.
+#[derive(Debug, Clone, Default)]
+pub(super) struct LoopChoice {
+    share_of_b: ShareOfB,
+}
+
+impl LoopChoice {
+    /// True where the next window is coded in a closed loop to take `budget` bits.
+    pub(super) fn is_closed(&mut self, config: &Config, pictures: &[PictureShaper], budget: f64) -> bool {
+        let mut contexts = pictures.iter().filter_map(|picture| picture.context.as_ref());
+        let with_fields = contexts.any(PictureContext::has_field_motion);
+        let closed_below = config.closed_below(self.share_of_b.pass(pictures), with_fields);
+        let whole: f64 = pictures.iter().map(|picture| picture.bits_in() as f64).sum();
+        let share = share_of_stream(pictures, budget / whole);
+        let is_planned = pictures.iter().any(|picture| picture.planned.is_some_and(|planned| planned.closed));
+        pictures.iter().all(|picture| picture.may_be_closed) && (is_planned || share < closed_below)
+    }
+}
+
+/// The share of its bits that the stream as a whole keeps, where a plan shares it out; else that of the window.
+fn share_of_stream(pictures: &[PictureShaper], of_window: f64) -> f64 {
+    match pictures.first().map(|picture| (picture.planned, picture.target)) {
+        Some((Some(_), Target::Ratio(ratio))) => ratio,
+        _ => of_window,
+    }
+}
+
+/// How many pictures are B pictures. A window may be short, so those before it count too, each half as much as the one behind it.
+#[derive(Debug, Clone, Copy, Default)]
+struct ShareOfB {
+    b_pictures: f64,
+    pictures: f64,
+}
+
+impl ShareOfB {
+    /// Counts a window; returns the share with it.
+    fn pass(&mut self, pictures: &[PictureShaper]) -> f64 {
+        let is_b = |picture: &&PictureShaper| picture.report.kind == Some(PictureKind::B);
+        self.b_pictures = self.b_pictures / 2.0 + pictures.iter().filter(is_b).count() as f64;
+        self.pictures = self.pictures / 2.0 + pictures.len() as f64;
+        self.b_pictures / self.pictures.max(1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shape::Method;
+
+    fn window(kinds: &str) -> Vec<PictureShaper> {
+        let kind = |letter| match letter {
+            'I' => PictureKind::I,
+            'P' => PictureKind::P,
+            _ => PictureKind::B,
+        };
+        let picture = |letter| {
+            let mut picture = PictureShaper::default();
+            picture.report.kind = Some(kind(letter));
+            picture
+        };
+        kinds.chars().map(picture).collect()
+    }
+
+    #[test]
+    fn a_short_window_is_judged_with_those_before_it() {
+        let mut share = ShareOfB::default();
+        assert_eq!(share.pass(&window("IBBPBBPBBPBB")), 8.0 / 12.0);
+        // Alone it would have one B picture in three.
+        assert_eq!(share.pass(&window("IPB")), (4.0 + 1.0) / (6.0 + 3.0));
+    }
+
+    #[test]
+    fn the_loop_is_closed_earlier_where_b_pictures_are_few() {
+        let config = Config::new(Method::Auto, Target::Ratio(0.8));
+        let live = Config { new_motion: false, ..config.clone() };
+        let of = |config: &Config, with_fields| {
+            ["IBBPBBPBB", "IBPBPBPB", "IPPPPPPP"]
+                .map(|kinds| config.closed_below(ShareOfB::default().pass(&window(kinds)), with_fields))
+        };
+        assert_eq!(of(&config, false), [0.65, 0.92, 0.92]);
+        assert_eq!(of(&config, true), [0.75, 0.92, 0.92]);
+        assert_eq!([of(&live, false), of(&live, true)], [[0.65, 0.65, 0.9]; 2]);
+    }
+}
