@@ -3,9 +3,10 @@
 
 usage: quality.py MASTERS WORK [--set judged] [--streams a,b] [--ratios 0.9,0.5] [--methods auto] [--peers fast,rd,two-pass]
 
-Streams of six sets are made from the clips in MASTERS: `tuned` were looked at while the shaper was developed, `judged` were not at first, and
+Streams of eight sets are made from the clips in MASTERS: `tuned` were looked at while the shaper was developed, `judged` were not at first, and
 `new` were made once the closed loop chose the motion of P pictures, to judge that; `later` once it was closed at more than 0.65 with one B picture, and nothing was chosen by them. `families` are
-of kinds that the others lack, and its streams were looked at while the closed loop learned to choose scales; `apart` are others, by which nothing was chosen.
+of kinds that the others lack, and its streams were looked at while the closed loop learned to choose scales; `apart` are others, by which nothing was chosen. `low` and `fine` have few bits and
+fine scales; by some of them it was chosen where the loop is closed.
 Each is shaped to a share of its size and decoded and encoded again by FFmpeg at the same size (within 0.5 %). Printed is luma
 PSNR in dB over all frames against the clip. What the peers came to is kept in WORK/peers.json, what all did in
 WORK/quality.json. Needs ffmpeg and mpeg2enc; build the example first: cargo build --release -p seaway-mpeg --example shape_file
@@ -83,6 +84,24 @@ SETS = {
         "stefan-vcd": ("stefan_sif.mp4", "null", "yuv420p", "mpeg2enc -f 1", 90, "-g 15 -bf 2"),
         "bus-q8-no-b": ("bus_cif.mp4", "null", "yuv420p", "-c:v mpeg2video -q:v 8 -g 60 -bf 0", 120, "-g 60 -bf 0"),
         "mobile-intra": ("mobile_cif.mp4", "null", "yuv420p", "-c:v mpeg2video -b:v 8M -intra_vlc 1 -g 1", 60, "-intra_vlc 1 -g 1"),
+    },
+    "low": {
+        "akiyo-200k": ("akiyo_cif.mp4", "null", "yuv420p", "-c:v mpeg2video -b:v 200k -g 50 -bf 2", 120, "-g 50 -bf 2"),
+        "news-dvd": ("news_cif.mp4", "scale=720:576", "yuv420p", "mpeg2enc -f 8 -b 4000 -I 0 -R 2", 60, "-g 15 -bf 2"),
+        "carphone-150k": ("carphone_qcif.mp4", "null", "yuv420p", "-c:v mpeg2video -b:v 150k -g 15 -bf 2", 150, "-g 15 -bf 2"),
+        "bus-rd": ("bus_cif.mp4", "null", "yuv420p", f"-c:v mpeg2video -b:v 1500k {RD} -g 15 -bf 2", 120, "-g 15 -bf 2"),
+        "bunny-rd-one-b": ("bigbuckbunny_720p.mp4", "scale=720:576", "yuv420p", f"-c:v mpeg2video -b:v 3M {RD} -g 12 -bf 1", 60, "-g 12 -bf 1"),
+        "paris-long": ("paris_cif.mp4", "null", "yuv420p", "-c:v mpeg2video -b:v 1M -g 300 -bf 0", 120, "-g 300 -bf 0"),
+        "stefan-kvcd": ("stefan_sif.mp4", "null", "yuv420p", "mpeg2enc -f 3 -b 2000 -I 0 -R 2 -K kvcd -g 18 -G 18", 90, "-g 18 -bf 2"),
+        "city-720p": ("city_4cif.mp4", "scale=1280:720", "yuv420p", "-c:v mpeg2video -b:v 8M -g 30 -bf 2", 45, "-g 30 -bf 2"),
+    },
+    # Scales of 4 and 6: there the peers encode almost the clip itself.
+    "fine": {
+        f"{clip}-q{scale}": (f"{clip}_{size}.mp4", "null", "yuv420p", f"-c:v mpeg2video -q:v {scale} -g 15 -bf 2", 60, "-g 15 -bf 2")
+        for clip, size, scale in [
+            ("bus", "cif", 2), ("crew", "4cif", 2), ("football", "cif", 2), ("football", "cif", 3), ("foreman", "cif", 2), ("mobile", "cif", 2),
+            ("news", "cif", 2), ("paris", "cif", 2), ("stefan", "sif", 2), ("stefan", "sif", 3),
+        ]
     },
 }
 

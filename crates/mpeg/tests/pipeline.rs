@@ -3,7 +3,7 @@
 use seaway_mpeg::container::{self, Error, Multiplex};
 use seaway_mpeg::decode::Decoder;
 use seaway_mpeg::pipeline::{Config, PictureRecord, Pipeline, Report, Schedule};
-use seaway_mpeg::shape::{self, Method, Target};
+use seaway_mpeg::shape::{self, LeftAlone, Method, Target};
 use seaway_units::Bitrate;
 
 const TRANSPORT: &[u8] = include_bytes!("fixtures/two_programmes.ts");
@@ -60,6 +60,48 @@ fn the_video_becomes_smaller_by_what_was_asked() {
         assert!(totals.bits_out < totals.bits_in);
         assert!((totals.seconds - 1.2).abs() < 0.09, "{}", totals.seconds);
     }
+}
+
+/// A picture that the container copies before it is shaped is reported as it left.
+#[test]
+fn what_leaves_for_want_of_memory_counts_as_unshaped() {
+    let mut config = config(Method::Auto, Target::Ratio(0.7), Multiplex::Variable);
+    config.container.memory = 20_000;
+    let (output, records, report) = run(TRANSPORT, Pipeline::new(config), 1000);
+    let left_alone = |of: fn(LeftAlone) -> bool| {
+        records.iter().filter(|record| record.shaping.left_alone.is_some_and(of)).count() as u64
+    };
+    let [too_late, all] = [left_alone(|why| why == LeftAlone::TooLate), left_alone(|_| true)];
+    let given_up = report.container.given_up;
+    assert!(too_late > 20 && too_late <= given_up && given_up <= all, "{too_late} {given_up} {all}");
+    assert_eq!(too_late, report.totals.left_alone.too_late);
+    // What is said to be left is what a reader finds.
+    let mut remuxer = container::Remuxer::new(container::Config::default());
+    remuxer.push(&output).unwrap();
+    remuxer.finish().unwrap();
+    let found: usize =
+        std::iter::from_fn(|| remuxer.poll_picture()).map(|picture| picture.unit.data.len()).sum();
+    assert_eq!(report.totals.bits_out, 8 * found as u64);
+}
+
+/// Parts of a picture are one picture of the totals and one of the VBV.
+#[test]
+fn a_picture_that_leaves_in_parts_counts_once() {
+    let config = config(Method::Auto, Target::Ratio(0.7), Multiplex::Variable);
+    let (_, records, whole) = run(ELEMENTARY, Pipeline::new(config.clone()), 1000);
+    let (mut pipeline, mut parts) = (Pipeline::new(config), 0);
+    for chunk in ELEMENTARY.chunks(1000) {
+        pipeline.push(chunk).unwrap();
+        pipeline.end_slices().unwrap();
+        parts += std::iter::from_fn(|| pipeline.poll_record()).count();
+    }
+    pipeline.finish().unwrap();
+    parts += std::iter::from_fn(|| pipeline.poll_record()).count();
+    let report = pipeline.report();
+    assert!(parts > records.len(), "{parts}");
+    assert_eq!(report.totals.pictures, whole.totals.pictures);
+    let before = |report: &Report| report.vbv.as_ref().map(|vbv| vbv.before);
+    assert_eq!(before(&report), before(&whole));
 }
 
 /// The pictures of a stream of any kind, decoded.

@@ -201,7 +201,7 @@ impl ShapedStream {
     }
 
     fn replace(&mut self, replacement: Replacement) -> Result<(), Error> {
-        self.remuxer.replace(replacement).map_err(|error| malformed(&self.input.name, error))
+        self.remuxer.replace(replacement).map(drop).map_err(|error| malformed(&self.input.name, error))
     }
 
     fn drain(&mut self) -> Vec<u8> {

@@ -89,18 +89,19 @@ impl Remuxer {
         self.track.poll_picture()
     }
 
-    /// Replaces the oldest picture that has no replacement yet.
+    /// Replaces the oldest picture that has no replacement yet. False, without effect, where it was copied before, because memory was short
+    /// or by [`Remuxer::give_up`].
     ///
     /// # Errors
     /// [`Error::Grew`] for more bytes than the picture had; the picture then still needs its replacement.
     /// [`Error::NotPending`] where every picture has one. [`Error::NoPcr`] and [`Error::MultiplexRate`] end a run at a
     /// constant rate.
-    pub fn replace(&mut self, replacement: Replacement) -> Result<(), Error> {
-        self.track.replace(replacement)?;
-        match &mut self.container {
-            Some((_, container)) => container.advance(&mut self.track),
-            None => Ok(()),
+    pub fn replace(&mut self, replacement: Replacement) -> Result<bool, Error> {
+        let is_used = self.track.replace(replacement)?;
+        if let Some((_, container)) = &mut self.container {
+            container.advance(&mut self.track)?;
         }
+        Ok(is_used)
     }
 
     /// Ends what has come of a picture ahead of its last slice: the rest is a unit of its own, without a picture header.

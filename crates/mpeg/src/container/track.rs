@@ -188,11 +188,12 @@ impl VideoTrack {
         self.ready.pop_front()
     }
 
-    /// Sets the replacement of the oldest picture that has none.
-    pub(super) fn replace(&mut self, replacement: Replacement) -> Result<(), Error> {
+    /// Sets the replacement of the oldest picture that has none; false where it was copied already.
+    pub(super) fn replace(&mut self, replacement: Replacement) -> Result<bool, Error> {
         if self.next + self.ready.len() as u64 >= self.first + self.pending.len() as u64 {
             return Err(Error::NotPending);
         }
+        let mut is_used = false;
         if self.next >= self.first {
             let picture = &mut self.pending[(self.next - self.first) as usize];
             // It has one already after `copy_pending`.
@@ -205,11 +206,12 @@ impl VideoTrack {
                     return Err(Error::Grew { picture: self.next, before, after });
                 }
                 picture.replacement = Some(replacement);
+                is_used = true;
             }
         }
         self.next += 1;
         self.advance();
-        Ok(())
+        Ok(is_used)
     }
 
     fn advance(&mut self) {
@@ -382,7 +384,7 @@ mod tests {
         track.replace(Replacement::Kept).unwrap();
         let grown = vec![0; lengths[1] + 1];
         assert!(matches!(track.replace(Replacement::Bytes(grown)), Err(Error::Grew { picture: 1, .. })));
-        track.replace(Replacement::Bytes(vec![0xcc; 5])).unwrap();
+        assert_eq!(track.replace(Replacement::Bytes(vec![0xcc; 5])), Ok(true));
         assert_eq!(track.writable, second.end);
         let all = 0..stream.len() as u64;
         track.replace(Replacement::Kept).unwrap();
@@ -419,7 +421,7 @@ mod tests {
         track.release(stream.len() as u64 - 1, |_| ());
         assert!(track.poll_picture().is_some());
         for _ in 0..3 {
-            track.replace(Replacement::Bytes(vec![1])).unwrap();
+            assert_eq!(track.replace(Replacement::Bytes(vec![1])), Ok(false));
         }
         assert_eq!(track.replace(Replacement::Kept), Err(Error::NotPending));
     }

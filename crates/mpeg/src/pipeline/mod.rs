@@ -19,7 +19,7 @@ pub use two_pass::{FirstPass, RatePlan};
 pub use vbv::{Fullness, VbvMode, VbvReport};
 
 use crate::container::{self, CodedPicture, Error, Remuxer, Replacement};
-use crate::shape::{self, Shaper, Target};
+use crate::shape::{self, LeftAlone, Shaper, Target};
 use seaway_units::TimeDelta;
 
 /// How a [`Pipeline`] works.
@@ -39,6 +39,8 @@ struct Pending {
     seconds: f64,
     target: Target,
     vbv: Option<vbv::VbvPicture>,
+    /// It is a part of a picture, and not the last one.
+    goes_on: bool,
 }
 
 /// Shapes the video of a stream that arrives in pieces. It holds at most as many pictures as the shaper, and
@@ -220,7 +222,7 @@ impl Pipeline {
             if ends && picture.is_none() {
                 self.shaper.announce_end();
             }
-            let vbv = self.vbv.read_picture(&unit);
+            let (vbv, goes_on) = (self.vbv.read_picture(&unit), unit.goes_on);
             let begin = self.shaper.elapsed();
             let target = self.schedule.at(begin);
             self.shaper.set_plan(self.plan.as_ref().map(|plan| plan.planned(index)));
@@ -231,7 +233,7 @@ impl Pipeline {
                 self.shaper.push_unit(unit);
             }
             let seconds = (self.shaper.elapsed() - begin).as_secs_f64();
-            self.pending.push_back(Pending { index, pts, seconds, target, vbv });
+            self.pending.push_back(Pending { index, pts, seconds, target, vbv, goes_on });
             self.collect()?;
         }
         Ok(())
@@ -242,26 +244,27 @@ impl Pipeline {
         while let Some(shaped) = self.shaper.pull() {
             let Some(pending) = self.pending.pop_front() else { return Err(Error::NotPending) };
             let mut shaping = shaped.report;
-            match self.remuxer.replace(Replacement::Bytes(shaped.bytes)) {
+            let is_used = match self.remuxer.replace(Replacement::Bytes(shaped.bytes)) {
                 Err(Error::Grew { .. }) => {
                     self.totals.would_have_grown += 1;
-                    shaping.bits_out = shaping.bits_in;
-                    self.remuxer.replace(Replacement::Kept)?;
+                    shaping = shaping.copied(None);
+                    self.remuxer.replace(Replacement::Kept)?
                 }
                 result => result?,
-            }
-            if let Some(picture) = pending.vbv {
-                self.vbv.remove_picture(picture, [shaping.bits_in, shaping.bits_out], self.shaper.declares());
-            }
-            let allowed = match pending.target {
-                Target::Ratio(ratio) => ratio * shaping.bits_in as f64,
-                Target::Rate(rate) => rate.as_bps_f64() * pending.seconds,
             };
-            self.totals.add(&shaping, pending.seconds, allowed);
-            if let Some(ceiling) = &mut self.ceiling {
-                ceiling.add(pending.target, shaping.bits_out, pending.seconds);
+            if !is_used && shaping.left_alone.is_none() {
+                shaping = shaping.copied(Some(LeftAlone::TooLate));
             }
-            let Pending { index, pts, seconds, .. } = pending;
+            let Pending { index, pts, seconds, target, vbv, goes_on } = pending;
+            self.vbv.add_part(vbv, [shaping.bits_in, shaping.bits_out], goes_on, self.shaper.declares());
+            let allowed = match target {
+                Target::Ratio(ratio) => ratio * shaping.bits_in as f64,
+                Target::Rate(rate) => rate.as_bps_f64() * seconds,
+            };
+            self.totals.add(&shaping, seconds, allowed, goes_on);
+            if let Some(ceiling) = &mut self.ceiling {
+                ceiling.add(target, shaping.bits_out, seconds);
+            }
             self.records.push_back(PictureRecord { index, pts, seconds, shaping });
         }
         Ok(())

@@ -31,8 +31,11 @@ pub struct PictureRecord {
 /// Sums over the pictures of a stream.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize)]
 pub struct Totals {
-    /// Access units, with a picture or without.
+    /// Access units, with a picture or without. One that left in parts counts once, with the last of them.
     pub pictures: u64,
+    /// The same with every part.
+    #[serde(skip)]
+    parts: u64,
     /// Their display time in seconds.
     pub seconds: f64,
     /// Bits of video in the input.
@@ -53,9 +56,9 @@ pub struct Totals {
     pub distortion: f64,
     /// Slices that could not be read and were copied.
     pub damaged_slices: u64,
-    /// Pictures that could not be reduced to their budget.
+    /// Pictures, and parts of them, that could not be reduced to their budget.
     pub at_floor: u64,
-    /// Pictures that were coded in a closed loop.
+    /// Pictures, and parts of them, that were coded in a closed loop.
     pub closed_loop: u64,
     /// Pictures that shaping would have made larger; they were copied.
     pub would_have_grown: u64,
@@ -77,8 +80,10 @@ pub struct LeftAloneCounts {
 }
 
 impl Totals {
-    pub(super) fn add(&mut self, picture: &PictureReport, seconds: f64, allowed: f64) {
-        self.pictures += 1;
+    /// Adds a picture, or a part of one that `goes_on`.
+    pub(super) fn add(&mut self, picture: &PictureReport, seconds: f64, allowed: f64, goes_on: bool) {
+        self.pictures += u64::from(!goes_on);
+        self.parts += 1;
         self.seconds += seconds;
         self.bits_in += picture.bits_in;
         self.bits_out += picture.bits_out;
@@ -121,7 +126,7 @@ impl Totals {
     /// True where no picture can be made smaller.
     pub fn is_least(&self) -> bool {
         self.at_floor > 0
-            && self.at_floor + self.left_alone.not_readable + self.left_alone.dc_only == self.pictures
+            && self.at_floor + self.left_alone.not_readable + self.left_alone.dc_only == self.parts
     }
 }
 

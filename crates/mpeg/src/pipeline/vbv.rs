@@ -72,6 +72,8 @@ pub(super) struct VbvModel {
     changed: bool,
     declares_variable: bool,
     last: Option<VbvPicture>,
+    /// The picture of which parts are still to come, with its bits so far.
+    begun: Option<(VbvPicture, [u64; 2])>,
 }
 
 #[derive(Debug, Default)]
@@ -95,9 +97,28 @@ impl VbvModel {
         })
     }
 
+    /// Takes a picture, or a part of one that `goes_on`, as for [`VbvModel::remove_picture`]: a picture leaves the buffers as a whole. `picture`
+    /// is `None` for a part behind the first.
+    pub(super) fn add_part(
+        &mut self,
+        picture: Option<VbvPicture>,
+        bits: [u64; 2],
+        goes_on: bool,
+        variable: bool,
+    ) {
+        let begun = picture.map(|picture| (picture, [0; 2])).or(self.begun.take());
+        let Some((picture, [before, after])) = begun else { return };
+        let bits = [before + bits[0], after + bits[1]];
+        if goes_on {
+            self.begun = Some((picture, bits));
+        } else {
+            self.remove_picture(picture, bits, variable);
+        }
+    }
+
     /// Removes a picture from both buffers. `bits` are its sizes before and after; `variable` where its output has a
     /// `vbv_delay` of 0xFFFF.
-    pub(super) fn remove_picture(&mut self, picture: VbvPicture, bits: [u64; 2], variable: bool) {
+    fn remove_picture(&mut self, picture: VbvPicture, bits: [u64; 2], variable: bool) {
         self.changed |= bits[0] != bits[1];
         self.declares_variable |= variable || picture.delay == VARIABLE;
         self.before.remove_picture(picture, bits[0], picture.delay == VARIABLE);
@@ -177,5 +198,20 @@ mod tests {
         assert_eq!(report.declared, VbvMode::Variable);
         meter.remove_picture(picture(VARIABLE), [400_000, 400_000], true);
         assert_eq!(meter.report().unwrap().before.underflows, 1);
+    }
+
+    #[test]
+    fn a_picture_in_parts_leaves_as_a_whole() {
+        let [mut whole, mut cut] = [VbvModel::default(), VbvModel::default()];
+        for bits in [300_000, 30_000, 60_000] {
+            whole.add_part(Some(picture(VARIABLE)), [bits, bits / 2], false, true);
+            for (first, goes_on) in [(true, true), (false, true), (false, false)] {
+                cut.add_part(first.then(|| picture(VARIABLE)), [bits / 3, bits / 6], goes_on, true);
+            }
+        }
+        assert_eq!(whole.report(), cut.report());
+        // What belongs to no picture changes nothing.
+        cut.add_part(None, [1000; 2], false, true);
+        assert_eq!(whole.report(), cut.report());
     }
 }

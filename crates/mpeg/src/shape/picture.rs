@@ -395,7 +395,7 @@ impl PictureShaper {
     }
 
     /// Codes the picture anew in a closed loop for `lambda`, squared error a bit, and writes it.
-    pub(crate) fn write_closed(&mut self, lambda: f32, drift: &mut Drift) {
+    pub(super) fn write_closed(&mut self, lambda: f32, drift: &mut Drift) {
         let inputs = self.inputs.as_ref();
         let Some(context) = self.context.as_ref().filter(|_| self.report.left_alone.is_none()) else {
             return self.copy();

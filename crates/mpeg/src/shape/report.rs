@@ -57,3 +57,22 @@ pub struct PictureReport {
     /// Why it was copied unchanged, if so.
     pub left_alone: Option<LeftAlone>,
 }
+
+impl PictureReport {
+    /// The output is the input after all.
+    pub(crate) fn copied(self, left_alone: Option<LeftAlone>) -> Self {
+        let Self { kind, bits_in, budget, codes, blocks, damaged_slices, .. } = self;
+        Self {
+            kind,
+            bits_in,
+            bits_out: bits_in,
+            budget,
+            codes: [codes[0]; 2],
+            blocks: [blocks[0]; 2],
+            quantiser_factor: 1.0,
+            damaged_slices,
+            left_alone,
+            ..Self::default()
+        }
+    }
+}

@@ -56,7 +56,7 @@ pub(crate) fn run(
         held.extend(std::iter::from_fn(|| remuxer.poll_picture()));
         while held.len() > delay {
             let picture = held.pop_front().unwrap();
-            result = result.and(remuxer.replace(shape(&picture)));
+            result = result.and(remuxer.replace(shape(&picture)).map(drop));
             pictures.push(picture);
         }
         remuxer.drain_output(&mut output);
