@@ -19,7 +19,7 @@ pub struct Trial {
     scratch: Vec<u8>,
 }
 
-/// Pictures in a row of one lambda.
+/// Pictures in a row of one lambda and of one group of the plan: those of another group have another share of their bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Window {
     /// Index behind the last of them.
@@ -29,6 +29,8 @@ struct Window {
     /// Bits by the plan.
     allowed: f64,
     lambda: f64,
+    /// The share of its bits that the plan gives each.
+    planned: f64,
     /// All were coded in a closed loop, and could have been smaller.
     is_free: bool,
 }
@@ -74,9 +76,12 @@ impl Trial {
     }
 
     fn add(&mut self, PictureRecord { index, shaping, .. }: &PictureRecord) {
-        let goes_on = |window: &&mut Window| window.lambda == shaping.lambda || shaping.kind.is_none();
+        let planned = self.plan.planned(*index).ratio;
+        let goes_on = |window: &&mut Window| {
+            shaping.kind.is_none() || (window.lambda == shaping.lambda && window.planned == planned)
+        };
         if self.windows.last_mut().filter(goes_on).is_none() {
-            self.windows.push(Window { lambda: shaping.lambda, is_free: true, ..Window::default() });
+            self.windows.push(Window { lambda: shaping.lambda, planned, is_free: true, ..Window::default() });
         }
         let Some(window) = self.windows.last_mut() else { return };
         let is_free = shaping.closed_loop && !shaping.at_floor && shaping.lambda > 0.0;
@@ -84,7 +89,7 @@ impl Trial {
         window.end = index + 1;
         window.bits_in += shaping.bits_in as f64;
         window.bits_out += shaping.bits_out as f64;
-        window.allowed += self.plan.planned(*index).ratio * shaping.bits_in as f64;
+        window.allowed += planned * shaping.bits_in as f64;
     }
 }
 
@@ -136,11 +141,12 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::header::PictureKind;
     use crate::pipeline::FirstPass;
     use crate::unit::Splitter;
 
     fn window(end: u64, lambda: f64, bits_out: f64) -> Window {
-        Window { end, bits_in: 1000.0, bits_out, allowed: 500.0, lambda, is_free: true }
+        Window { end, bits_in: 1000.0, bits_out, allowed: 500.0, lambda, planned: 0.5, is_free: true }
     }
 
     fn kept(windows: &[Window]) -> Vec<f64> {
@@ -178,6 +184,27 @@ mod tests {
         let shared = kept(&[floor, window(24, 80.0, 500.0), window(36, 80.0, 500.0)]);
         assert!(shared.iter().zip([500.0; 3]).all(|(a, b)| (a - b).abs() < 1e-6), "{shared:?}");
         assert_eq!(even(&[]), []);
+    }
+
+    #[test]
+    fn groups_of_one_lambda_stay_apart() {
+        let shaper = shape::Config::new(shape::Method::Auto, shape::Target::Ratio(0.5));
+        let config = Config { shaper, container: container::Config::default() };
+        let group = |bits| Group { bits, ..Group::default() };
+        let groups =
+            planned(&[Group { end: 2, ..group(1000.0) }, Group { end: 4, ..group(1000.0) }], &[0.8, 0.2]);
+        let plan = RatePlan { groups, bytes: 250, closed: true, gains_from_trial: true };
+        let mut trial = Trial::new(&config, Schedule::constant(config.shaper.target), plan);
+        for (index, bits_out) in (0..).zip([400, 400, 100, 100]) {
+            let mut shaping =
+                shape::PictureReport { bits_in: 500, bits_out, lambda: 80.0, ..Default::default() };
+            (shaping.kind, shaping.closed_loop) = (Some(PictureKind::P), true);
+            trial.add(&PictureRecord { index, pts: None, seconds: 0.04, shaping });
+        }
+        let shares: Vec<_> =
+            even(&trial.windows).iter().map(|(end, planned)| (*end, planned.ratio)).collect();
+        assert!(shares.len() == 2 && shares[0].0 == 2 && shares[1].0 == 4, "{shares:?}");
+        assert!((shares[0].1 - 0.8).abs() < 1e-9 && (shares[1].1 - 0.2).abs() < 1e-9, "{shares:?}");
     }
 
     const STREAM: &[u8] = include_bytes!("../../tests/fixtures/elementary.m2v");
