@@ -4,7 +4,7 @@
 use super::two_pass::{Group, RatePlan, planned, water_fill};
 use super::{Config, PictureRecord, Pipeline, Schedule};
 use crate::container::{self, Error, Multiplex};
-use crate::shape;
+use crate::shape::{self, LEAST_LAMBDA};
 
 /// The largest correction of what a window keeps; its inverse is the least.
 const LARGEST: f64 = 2.0;
@@ -31,7 +31,7 @@ struct Window {
     lambda: f64,
     /// The share of its bits that the plan gives each.
     planned: f64,
-    /// All were coded in a closed loop, and could have been smaller.
+    /// All were coded in a closed loop, and could have been smaller, and larger.
     is_free: bool,
 }
 
@@ -84,7 +84,7 @@ impl Trial {
             self.windows.push(Window { lambda: shaping.lambda, planned, is_free: true, ..Window::default() });
         }
         let Some(window) = self.windows.last_mut() else { return };
-        let is_free = shaping.closed_loop && !shaping.at_floor && shaping.lambda > 0.0;
+        let is_free = shaping.closed_loop && !shaping.at_floor && shaping.lambda > LEAST_LAMBDA;
         window.is_free &= is_free || shaping.kind.is_none();
         window.end = index + 1;
         window.bits_in += shaping.bits_in as f64;
@@ -186,25 +186,38 @@ mod tests {
         assert_eq!(even(&[]), []);
     }
 
-    #[test]
-    fn groups_of_one_lambda_stay_apart() {
+    /// What a trial makes of two groups of two pictures of 500 bits that keep 0.8 and 0.2 by the plan: the bits that came out, and the lambda
+    /// of the second group; that of the first is 80.
+    fn shares_of(bits_out: [u64; 4], lambda: f64) -> Vec<(u64, f64)> {
         let shaper = shape::Config::new(shape::Method::Auto, shape::Target::Ratio(0.5));
         let config = Config { shaper, container: container::Config::default() };
-        let group = |bits| Group { bits, ..Group::default() };
-        let groups =
-            planned(&[Group { end: 2, ..group(1000.0) }, Group { end: 4, ..group(1000.0) }], &[0.8, 0.2]);
+        let group = |end| Group { end, bits: 1000.0, ..Group::default() };
+        let groups = planned(&[group(2), group(4)], &[0.8, 0.2]);
         let plan = RatePlan { groups, bytes: 250, closed: true, gains_from_trial: true };
         let mut trial = Trial::new(&config, Schedule::constant(config.shaper.target), plan);
-        for (index, bits_out) in (0..).zip([400, 400, 100, 100]) {
-            let mut shaping =
-                shape::PictureReport { bits_in: 500, bits_out, lambda: 80.0, ..Default::default() };
-            (shaping.kind, shaping.closed_loop) = (Some(PictureKind::P), true);
+        for (index, bits_out) in (0..).zip(bits_out) {
+            let lambda = if index < 2 { 80.0 } else { lambda };
+            let kind = Some(PictureKind::P);
+            let (bits_in, closed_loop) = (500, true);
+            let shaping =
+                shape::PictureReport { kind, bits_in, bits_out, lambda, closed_loop, ..Default::default() };
             trial.add(&PictureRecord { index, pts: None, seconds: 0.04, shaping });
         }
-        let shares: Vec<_> =
-            even(&trial.windows).iter().map(|(end, planned)| (*end, planned.ratio)).collect();
+        even(&trial.windows).iter().map(|(end, planned)| (*end, planned.ratio)).collect()
+    }
+
+    #[test]
+    fn groups_of_one_lambda_stay_apart() {
+        let shares = shares_of([400, 400, 100, 100], 80.0);
         assert!(shares.len() == 2 && shares[0].0 == 2 && shares[1].0 == 4, "{shares:?}");
         assert!((shares[0].1 - 0.8).abs() < 1e-9 && (shares[1].1 - 0.2).abs() < 1e-9, "{shares:?}");
+    }
+
+    #[test]
+    fn a_window_that_keeps_every_level_cannot_have_more() {
+        // It leaves 40 % of what the plan gives it, and keeps the rest however low its lambda is.
+        let shares = shares_of([400, 400, 60, 60], LEAST_LAMBDA / 2.0);
+        assert!(shares.len() == 2 && (shares[1].1 - 0.12).abs() < 1e-9, "{shares:?}");
     }
 
     const STREAM: &[u8] = include_bytes!("../../tests/fixtures/elementary.m2v");

@@ -28,7 +28,7 @@ const REQUANTISES_BELOW: f64 = 0.75;
 /// the next share chooses finer ones.
 const COMPARED_AT: [f64; 3] = [0.7, 0.3, 0.1];
 /// With this lambda no level is dropped.
-const LEAST_LAMBDA: f64 = 1e-2;
+pub(crate) const LEAST_LAMBDA: f64 = 1e-2;
 /// With this lambda every level is dropped.
 const HIGHEST_LAMBDA: f64 = 1e7;
 /// Where the first search starts.

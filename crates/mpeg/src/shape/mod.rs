@@ -55,6 +55,7 @@ mod window;
 mod window_share;
 
 pub use config::{Budget, Ceiling, Cluster, Config, Method, Target, Vbv};
+pub(crate) use lambda_search::LEAST_LAMBDA;
 #[cfg(test)]
 pub(crate) use picture::PictureShaper;
 pub(crate) use rate_control::Planned;
