@@ -28,7 +28,7 @@ pub(super) struct Survey {
     parsed: Picture,
 }
 
-/// The pictures of one kind. The first of a stream is parsed whatever its kind, so each kind is counted by itself.
+/// The pictures of one kind. I pictures are few and large, so a sample of all pictures would misjudge them.
 #[derive(Debug, Default)]
 struct Kind {
     pictures: u64,
@@ -101,7 +101,7 @@ mod tests {
     use crate::shape::{Config, Method, PictureShaper, Target};
 
     impl Survey {
-        /// Of 36 pictures without fields, of which so many are B pictures, with one code bit in `1 / codes` and this scale.
+        /// Of 36 pictures without fields, of which so many are B pictures. This share of their bits is codes, and this is their scale.
         pub(in super::super) fn of(b_pictures: u64, codes: f64, scale: f64) -> Self {
             let kind = |pictures: u64| {
                 let bits = 1000.0 * pictures as f64;
