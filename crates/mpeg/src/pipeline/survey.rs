@@ -43,12 +43,14 @@ struct Kind {
 impl Survey {
     /// Counts a picture.
     pub(super) fn add(&mut self, context: &PictureContext, unit: &AccessUnit) {
-        self.with_fields |= context.has_field_motion();
         let kind = match context.kind() {
             PictureKind::B => &mut self.bidirectional,
             PictureKind::P => &mut self.predicted,
-            PictureKind::I | PictureKind::D => &mut self.intra,
+            PictureKind::I => &mut self.intra,
+            // They are copied.
+            PictureKind::D => return,
         };
+        self.with_fields |= context.has_field_motion();
         let bits = 8.0 * unit.data.len() as f64;
         if kind.pictures.is_multiple_of(SAMPLING) {
             self.parsed.clear();
@@ -65,7 +67,7 @@ impl Survey {
     /// True where the stream is coded in a closed loop to keep this share of its bits.
     pub(super) fn is_for_closed_loop(&self, shaper: &shape::Config, share: f64) -> bool {
         share < self.closed_below(shaper)
-            || share < FINE_BELOW && self.mean_scale() < FINE
+            || share < FINE_BELOW && self.mean_scale().is_some_and(|scale| scale < FINE)
             || self.codes_keep(share) < CODES_KEEP
     }
 
@@ -79,9 +81,10 @@ impl Survey {
         shaper.closed_below(share_of_b, self.with_fields)
     }
 
-    fn mean_scale(&self) -> f64 {
-        self.sum(|kind| kind.pictures as f64 * kind.scales / kind.parsed.max(1.0))
-            / self.sum(|kind| kind.pictures as f64).max(1.0)
+    /// `None` without macroblocks.
+    fn mean_scale(&self) -> Option<f64> {
+        let scales = self.sum(|kind| kind.pictures as f64 * kind.scales / kind.parsed.max(1.0));
+        (scales > 0.0).then(|| scales / self.sum(|kind| kind.pictures as f64))
     }
 
     /// The share of their bits that codes keep where all pictures keep `share` of theirs and nothing else gives way; 1 without codes.
@@ -135,6 +138,9 @@ mod tests {
     fn fine_scales_close_the_loop() {
         let [fine, usual] = [4.0, 6.0].map(|scale| Survey::of(24, 0.9, scale));
         assert!(is_closed(&fine, 0.7) && !is_closed(&fine, 0.8) && !is_closed(&usual, 0.7));
+        // Nothing was parsed, or nothing could be.
+        assert!(![Survey::default(), Survey::of(24, 0.0, 0.0)].iter().any(|none| is_closed(none, 0.93)));
+        assert!(!is_closed(&Survey::of(24, 0.0, 0.0), 0.7));
     }
 
     #[test]
@@ -152,6 +158,7 @@ mod tests {
         let keep = 1.0 - 0.3 * bits / codes;
         assert!((survey.codes_keep(0.7) - keep).abs() < 0.03, "{} {keep}", survey.codes_keep(0.7));
         let [finest, coarsest] = [f64::min, f64::max].map(|of| scales.iter().copied().reduce(of).unwrap());
-        assert!((finest..coarsest).contains(&survey.mean_scale()), "{} of {scales:?}", survey.mean_scale());
+        let mean = survey.mean_scale().unwrap();
+        assert!((finest..coarsest).contains(&mean), "{mean} of {scales:?}");
     }
 }

@@ -57,7 +57,7 @@ impl Trial {
     }
 
     /// The stream has ended: returns the plan by which all windows have about the same lambda, which is the least error of the whole.
-    /// Windows that were not coded in a closed loop, or could not be smaller, keep what they have.
+    /// Windows that were not coded in a closed loop, or could not be smaller or larger, keep what they have.
     ///
     /// # Errors
     /// As [`Pipeline::finish`].

@@ -163,7 +163,8 @@ impl FirstPass {
             let seconds = self.state.unit_seconds(&picture.unit, context.as_ref());
             let complexity = context.as_ref().map_or(0.0, |context| complexity(context, &picture.unit));
             self.add(context.as_ref(), picture.unit.data.len() as u64, seconds, complexity);
-            if let Some(context) = &context {
+            // A rate does not ask for it.
+            if let (Some(context), Some(Target::Ratio(_))) = (&context, self.group.target) {
                 self.survey.add(context, &picture.unit);
             }
         }
@@ -324,7 +325,7 @@ const HIGHEST_SHARE: f64 = 1e6;
 const ROUNDS: usize = 50;
 
 impl RatePlan {
-    /// True where a [`Trial`](super::Trial) would find a better plan: for a share of the input that is coded in a closed loop. It takes a
+    /// True where a [`Trial`](super::Trial) would find a better plan: for a share of the input at which the quicker loop too is a closed one. It takes a
     /// part of the time of the pass that writes.
     pub fn gains_from_trial(&self) -> bool {
         self.gains_from_trial
