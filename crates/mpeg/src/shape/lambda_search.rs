@@ -347,19 +347,24 @@ mod tests {
     #[test]
     fn coarser_scales_that_save_too_much_of_the_whole_are_given_up() {
         let config = Config::new(Method::Auto, Target::Ratio(0.56));
-        let (mut pictures, _) = pictures(include_bytes!("../../tests/fixtures/elementary.m2v"));
-        pictures.truncate(1);
-        let budget = 0.56 * pictures[0].bits_in() as f64;
+        let first = || {
+            let (mut pictures, _) = pictures(include_bytes!("../../tests/fixtures/elementary.m2v"));
+            pictures.truncate(1);
+            let budget = 0.56 * pictures[0].bits_in() as f64;
+            (pictures, budget)
+        };
         let tolerances = [0.005, 0.001];
-        let mut search = LambdaSearch::new();
+        let (mut search, (mut pictures, budget)) = (LambdaSearch::new(), first());
         search.fit_scales(&config, &mut pictures, budget);
         let too_little = search.fit_end(&config, &mut pictures, budget, tolerances);
         assert!(
             pictures[0].factor > 1.0 && search.spends_all() && too_little < 0.98 * budget,
             "{too_little}"
         );
+        let (mut pictures, _) = first();
         let bits = LambdaSearch::new().fit_with_scales(&config, &mut pictures, budget, tolerances);
         assert!((bits / budget - 1.0).abs() < 0.001, "{bits} of {budget}");
+        assert_eq!(pictures[0].factor, 1.0);
     }
 
     #[test]
