@@ -14,6 +14,8 @@ const SAMPLE_TOLERANCE: f64 = 0.03;
 pub(super) const LAST_TOLERANCE: f64 = 0.0002;
 /// At the end of a stream one picture in so many, the last ones, makes up for the others.
 const END_PART: usize = 4;
+/// Where coarser scales have saved too much at the end, one picture in so many returns to those of the input, until that is enough.
+const FINER_PARTS: [usize; 3] = [4, 2, 1];
 /// Trials of lambda, at most.
 pub(super) const ROUNDS: usize = 12;
 /// A search of fewer trials goes on up to these where all missed their aim by this share of it.
@@ -95,13 +97,23 @@ impl LambdaSearch {
     ) -> f64 {
         self.fit_scales(config, pictures, budget);
         let bits = self.fit_end(config, pictures, budget, tolerances);
-        let are_coarser = pictures.iter().any(|picture| picture.factor > 1.0);
-        if !(are_coarser && self.spends_all() && bits < budget * (1.0 - tolerances[1])) {
+        let misses = |bits: f64| bits < budget * (1.0 - tolerances[1]);
+        // What is left over before the end goes to the rest of the stream.
+        if tolerances[1] > LAST_TOLERANCE || !self.spends_all() || !misses(bits) {
             return bits;
         }
-        // Coarser scales save more of the whole than of the sample.
-        self.keep_scales(pictures);
-        self.fit_end(config, pictures, budget, tolerances)
+        // Coarser scales save more of the whole than of the sample: as few of the last pictures as take the rest return to those of the input.
+        for part in FINER_PARTS {
+            let (others, last) = pictures.split_at_mut(pictures.len() - pictures.len() / part);
+            let others: f64 = others.iter().map(PictureShaper::written_bits).sum();
+            let left = (budget - others).max(1.0);
+            self.keep_scales(last);
+            let bits = others + self.fit(config, last, left, tolerances[1] * budget / left);
+            if !misses(bits) || part == 1 {
+                return bits;
+            }
+        }
+        bits
     }
 
     /// Writes pictures whose scales are chosen already, with a tolerance of the first trials, on all pictures, and one in the end: the last pictures make up for the rest, so that
@@ -353,7 +365,7 @@ mod tests {
             let budget = 0.56 * pictures[0].bits_in() as f64;
             (pictures, budget)
         };
-        let tolerances = [0.005, 0.001];
+        let tolerances = [0.005, LAST_TOLERANCE];
         let (mut search, (mut pictures, budget)) = (LambdaSearch::new(), first());
         search.fit_scales(&config, &mut pictures, budget);
         let too_little = search.fit_end(&config, &mut pictures, budget, tolerances);
