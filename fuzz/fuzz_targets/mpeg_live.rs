@@ -6,7 +6,7 @@
 use libfuzzer_sys::fuzz_target;
 use seaway_mpeg::container::PacketView;
 use seaway_mpeg::live::{Config, LiveShaper, Programs};
-use seaway_mpeg::shape::{self, Method, Target};
+use seaway_mpeg::shape::{self, ClosedLoop, Method, Target};
 use seaway_units::{Bitrate, TimeDelta, Timestamp};
 use std::num::NonZeroUsize;
 
@@ -61,6 +61,9 @@ fn config(options: u8, share: u8, delay: u8) -> Config {
         _ => Target::Rate(Bitrate::from_kbps(u64::from(share) * 4)),
     };
     let mut shaper = shape::Config::new(method, target);
+    if options & 128 != 0 {
+        shaper.closed_loop = ClosedLoop::Always;
+    }
     shaper.window = NonZeroUsize::new(usize::from(share)).unwrap_or(NonZeroUsize::MIN);
     let programs = match options & 48 {
         0 => Programs::One(None),

@@ -6,7 +6,7 @@
 use libfuzzer_sys::fuzz_target;
 use seaway_mpeg::header::SequenceState;
 use seaway_mpeg::picture::Picture;
-use seaway_mpeg::shape::{Cluster, Config, Method, Shaper, Target};
+use seaway_mpeg::shape::{ClosedLoop, Cluster, Config, Method, Shaper, Target};
 use seaway_mpeg::unit::Splitter;
 use std::num::NonZeroU16;
 
@@ -14,12 +14,13 @@ use std::num::NonZeroU16;
 const LARGEST: usize = 400;
 
 fuzz_target!(|data: &[u8]| {
-    let [choice, share, data @ ..] = data else { return };
+    let [choice, share, closed_loop, data @ ..] = data else { return };
     let Some(before) = sound_slices(data) else { return };
     let (_, method) = Method::ALL[usize::from(*choice) % Method::ALL.len()];
     assert_eq!(shape(Config::new(method, Target::Ratio(1.0)), data).concat(), data);
 
     let mut config = Config::new(method, Target::Ratio(f64::from(*share) / 256.0));
+    (_, config.closed_loop) = ClosedLoop::ALL[usize::from(*closed_loop) % ClosedLoop::ALL.len()];
     config.cluster = match choice >> 4 {
         0 => Cluster::Block,
         n => Cluster::Macroblocks(NonZeroU16::new(u16::from(n)).expect("not 0")),

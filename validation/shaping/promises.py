@@ -2,6 +2,7 @@
 """Whether shaping keeps its promises: 20 streams by every method, read by a reader of its own.
 
 usage: promises.py MASTERS WORK [--seaway BINARY] [--methods auto,window] [--streams name,name] [--ratios 0.8]
+                   [--loop closed]
 
 Each stream is shaped to a share of its mean rate as a file, through a pipe, and by a schedule of two rates. Checked: the mean
 (0.1 % of a file, 0.2 % of a pipe, where the bucket lets so much through), the leaky bucket of a second, each second of a
@@ -139,6 +140,7 @@ def main():
     parser.add_argument("masters"), parser.add_argument("work")
     parser.add_argument("--seaway", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../target/release/seaway"))
     parser.add_argument("--methods", default=",".join(METHODS))
+    parser.add_argument("--loop", choices=["auto", "open", "closed"])
     parser.add_argument("--streams", default=",".join(row[0] for row in STREAMS))
     parser.add_argument("--ratios", default="0.8")
     parser.add_argument("--ways", default="file,pipe,schedule,multiplex")
@@ -175,6 +177,8 @@ def shape(options, source, path, method, way, ratio):
     if way == "multiplex":
         multiplex = 8 * 188 * len(source.packets) / source.seconds
         arguments += ["--multiplex", f"{int(multiplex)} bit/s"]
+    if options.loop:
+        arguments = [*arguments, "--loop", options.loop]
     command = [options.seaway, "shape", "-" if way == "pipe" else path, out, "--method", method, *arguments]
     with open(path, "rb") as file:
         # A pipe, not a file: its length is not known.

@@ -366,6 +366,42 @@ fn an_option_that_does_not_apply_is_refused() {
     assert_eq!(bench.names("."), [""; 0]);
 }
 
+#[test]
+fn the_loop_is_chosen() {
+    let bench = Bench::new();
+    let run = |ratio: &str, method: &str, closed_loop: &str| {
+        let options = ["--ratio", ratio, "--method", method, "--loop", closed_loop, "--json"];
+        bench.run(&[&["shape", &fixture("program.vob"), "out"], &options[..]].concat())
+    };
+    let closed = |ratio: &str, method: &str, closed_loop: &str| {
+        let report = run(ratio, method, closed_loop).json();
+        check("shaping", &report);
+        assert_eq!(report["loop"], closed_loop);
+        report["totals"]["closed_loop"].as_u64().unwrap()
+    };
+    assert_eq!([closed("0.9", "auto", "auto"), closed("0.5", "auto", "open")], [0, 0]);
+    assert!(closed("0.5", "auto", "auto") > 20 && closed("0.9", "auto", "closed") > 20);
+    assert_eq!([closed("0.5", "requantize", "auto"), closed("0.5", "requantize", "open")], [0, 0]);
+    assert!(closed("0.8", "requantize", "closed") > 20);
+    let refused = run("0.8", "window", "closed");
+    assert!(refused.stderr.contains("--loop does not apply to --method window"), "{}", refused.stderr);
+    assert_eq!([refused.code, run("0.8", "auto", "half").code], [Some(2); 2]);
+    let live = [
+        "shape",
+        "udp://127.0.0.1:1",
+        "udp://127.0.0.1:2",
+        "--ratio",
+        "0.8",
+        "--loop",
+        "closed",
+        "--delay",
+        "120 ms",
+    ];
+    let short = bench.run(&live);
+    assert_eq!(short.code, Some(2));
+    assert!(short.stderr.contains("--loop closed needs a --delay of 300 ms"), "{}", short.stderr);
+}
+
 /// A multiplex rate that cannot carry what is left: written all the same, and said.
 #[test]
 fn a_multiplex_rate_out_of_reach_is_missed() {

@@ -31,6 +31,10 @@ impl Config {
     /// The shortest delay.
     pub const LEAST_DELAY: TimeDelta = TimeDelta::from_millis(60);
 
+    /// The shortest delay with a closed loop. Within a shorter one windows are a few pictures: where they ended earlier large pictures would
+    /// not be complete, and a closed loop for one of them would not end in time.
+    pub const LEAST_FOR_CLOSED_LOOP: TimeDelta = TimeDelta::from_millis(300);
+
     /// By how much packets are due before the delay has passed: a timer wakes its caller a little late.
     pub(super) const WAKE_UP: TimeDelta = TimeDelta::from_millis(1);
 

@@ -3,6 +3,7 @@
 //! A closed loop takes many times as long as an open one. On a machine that is too slow for it pictures would pass unshaped, and the
 //! ceiling with them. So what each kind of coding takes is measured, and a programme is coded in a closed loop where there is time for it.
 
+use super::config::Config;
 use seaway_units::TimeDelta;
 
 /// Video that is shaped between two measurements, at least, in seconds.
@@ -13,9 +14,6 @@ const FIRST_RATIO: f64 = 8.0;
 const MOST: f64 = 0.5;
 /// A programme begins a closed loop where as much of that would still be left, so that it does not change with each measurement.
 const MARGIN: f64 = 0.2;
-/// Within a shorter delay windows are a few pictures. Where they ended earlier large pictures would not be complete, and a closed loop
-/// for one of them would not end in time.
-const SHORT: TimeDelta = TimeDelta::from_millis(300);
 /// A programme that keeps this share of its bits needs no closed loop.
 const KEEPS_MOST: f64 = 0.95;
 /// What of a higher measurement stays in the next one.
@@ -53,7 +51,7 @@ impl Coded {
 /// The time that shaping takes.
 #[derive(Debug)]
 pub(super) struct Load {
-    /// The delay is shorter than [`SHORT`].
+    /// The delay is shorter than [`Config::LEAST_FOR_CLOSED_LOOP`].
     is_short: bool,
     spent: TimeDelta,
     /// The longest calls, in seconds: of late, and since the last measurement.
@@ -68,7 +66,7 @@ pub(super) struct Load {
 
 impl Load {
     pub(super) fn new(delay: TimeDelta) -> Load {
-        let is_short = delay < SHORT;
+        let is_short = delay < Config::LEAST_FOR_CLOSED_LOOP;
         Load { is_short, spent: TimeDelta::ZERO, longest: [0.0; 2], costs: None, share: 0.0, expected: 0.0 }
     }
 

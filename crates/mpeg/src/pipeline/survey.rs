@@ -2,7 +2,7 @@
 
 use crate::header::{PictureContext, PictureKind};
 use crate::picture::Picture;
-use crate::shape;
+use crate::shape::{self, ClosedLoop};
 use crate::unit::AccessUnit;
 
 /// One picture of each kind in so many is parsed.
@@ -66,14 +66,20 @@ impl Survey {
 
     /// True where the stream is coded in a closed loop to keep this share of its bits.
     pub(super) fn is_for_closed_loop(&self, shaper: &shape::Config, share: f64) -> bool {
-        share < self.closed_below(shaper)
-            || share < FINE_BELOW && self.mean_scale().is_some_and(|scale| scale < FINE)
-            || self.codes_keep(share) < CODES_KEEP
+        match shaper.closed_loop {
+            ClosedLoop::WhereItGains => {
+                share < self.closed_below(shaper)
+                    || share < FINE_BELOW && self.mean_scale().is_some_and(|scale| scale < FINE)
+                    || self.codes_keep(share) < CODES_KEEP
+            }
+            ClosedLoop::Never => false,
+            ClosedLoop::Always => share < 1.0,
+        }
     }
 
     /// True where a [`Trial`](super::Trial) in the quicker closed loop gains: above this share it takes more time and gains nothing.
     pub(super) fn gains_from_trial(&self, shaper: &shape::Config, share: f64) -> bool {
-        share < self.closed_below(&shaper.without_new_motion())
+        shaper.closed_loop != ClosedLoop::Never && share < self.closed_below(&shaper.without_new_motion())
     }
 
     fn closed_below(&self, shaper: &shape::Config) -> f64 {
@@ -141,6 +147,19 @@ mod tests {
         // Nothing was parsed, or nothing could be.
         assert!(![Survey::default(), Survey::of(24, 0.0, 0.0)].iter().any(|none| is_closed(none, 0.93)));
         assert!(!is_closed(&Survey::of(24, 0.0, 0.0), 0.7));
+    }
+
+    #[test]
+    fn who_asks_for_a_loop_gets_it() {
+        let gains = |closed_loop, share: f64| {
+            let config = Config { closed_loop, ..Config::new(Method::Auto, Target::Ratio(share)) };
+            let survey = Survey::of(24, 0.9, 12.0);
+            [survey.is_for_closed_loop(&config, share), survey.gains_from_trial(&config, share)]
+        };
+        assert_eq!([0.5, 0.9].map(|share| gains(ClosedLoop::WhereItGains, share)), [[true; 2], [false; 2]]);
+        assert_eq!([0.5, 0.9].map(|share| gains(ClosedLoop::Never, share)), [[false; 2]; 2]);
+        assert_eq!([0.5, 0.9].map(|share| gains(ClosedLoop::Always, share)), [[true; 2], [true, false]]);
+        assert_eq!(gains(ClosedLoop::Always, 1.0), [false; 2]);
     }
 
     #[test]

@@ -2,12 +2,13 @@
 
 use super::auto::Auto;
 use super::causal::Causal;
-use super::config::{Config, Method};
+use super::config::{ClosedLoop, Config, Method};
 use super::parallel;
 use super::picture::PictureShaper;
 use super::rate_control::RateControl;
 use super::report::Shaped;
 use super::requantize;
+use super::requantize_closed::ClosedRequantizer;
 use super::truncation;
 
 /// Pictures that are shaped together.
@@ -26,6 +27,7 @@ pub(super) struct BatchShaper {
     auto: Auto,
     causal: Causal,
     experience: requantize::Experience,
+    closed_requantizer: ClosedRequantizer,
 }
 
 impl Batch {
@@ -55,6 +57,7 @@ impl BatchShaper {
             auto: Auto::new(),
             causal: Causal::default(),
             experience: Default::default(),
+            closed_requantizer: ClosedRequantizer::new(),
         }
     }
 
@@ -64,7 +67,7 @@ impl BatchShaper {
 
     /// Shapes and writes a batch that is parsed.
     pub(super) fn shape(&mut self, batch: &mut Batch) {
-        let Self { config, rate_control, auto, causal, experience } = self;
+        let Self { config, rate_control, auto, causal, experience, closed_requantizer } = self;
         let pictures = &mut batch.pictures[..];
         if pictures.is_empty() {
             return;
@@ -72,6 +75,9 @@ impl BatchShaper {
         match config.method {
             Method::Memoryless | Method::RateBased => truncation::memoryless(config, rate_control, pictures),
             Method::Causal => truncation::causal(config, rate_control, causal, pictures),
+            Method::Requantize if config.closed_loop == ClosedLoop::Always => {
+                closed_requantizer.shape(config, rate_control, experience, pictures);
+            }
             Method::Requantize => requantize::shape(config, rate_control, experience, pictures),
             Method::Window => truncation::window(config, rate_control, pictures, batch.future),
             Method::Auto => auto.shape(config, rate_control, pictures, batch.future),

@@ -243,11 +243,12 @@ impl ClosedLoop {
 mod tests {
     use super::super::inputs::Inputs;
     use super::super::picture::PictureShaper;
+    use super::super::report::LeftAlone;
     use super::*;
     use crate::decode::frame::{DIFFERENCE, Frame};
     use crate::decode::predict::Motion;
     use crate::decode::{Decoded, Decoder};
-    use crate::header::SequenceState;
+    use crate::header::{PictureKind, SequenceState};
     use crate::unit::{AccessUnit, Splitter};
     use std::sync::Arc;
 
@@ -262,6 +263,8 @@ mod tests {
         /// As if there were none before it.
         Alone,
         InTurn,
+        /// P pictures are copied.
+        WithCopies,
         WithMotion,
     }
 
@@ -289,7 +292,10 @@ mod tests {
             match how {
                 How::WithMotion => inputs.decode(std::slice::from_mut(&mut picture)),
                 How::Alone => out.drift = Drift::default(),
-                How::InTurn => {}
+                How::WithCopies if picture.report.kind == Some(PictureKind::P) => {
+                    picture.report.left_alone = Some(LeftAlone::NothingToDo);
+                }
+                How::InTurn | How::WithCopies => {}
             }
             picture.write_closed(LAMBDA, &mut out.drift);
             out.bytes.extend_from_slice(picture.writer.bytes());
@@ -337,6 +343,7 @@ mod tests {
     fn drift_is_the_difference_of_the_decoded_frames() {
         for (stream, how) in [
             (STREAM, How::InTurn),
+            (STREAM, How::WithCopies),
             (STREAM, How::WithMotion),
             (INTERLACED, How::InTurn),
             (INTERLACED, How::WithMotion),

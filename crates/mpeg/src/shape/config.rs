@@ -25,7 +25,8 @@ pub enum Method {
     Causal,
     /// Every block keeps the same share of its bits (S002, 2.3).
     RateBased,
-    /// Coarser quantiser scales, and levels by rate-distortion cost, picture by picture in an open loop.
+    /// Coarser quantiser scales, and levels by rate-distortion cost, picture by picture in an open loop; in a closed one with
+    /// [`ClosedLoop::Always`].
     Requantize,
     /// Truncation with one slope over a window of pictures. Errors are weighted by how far they propagate along the
     /// motion vectors.
@@ -49,6 +50,11 @@ impl Method {
     /// True where one decision covers a window of pictures.
     pub fn looks_ahead(self) -> bool {
         matches!(self, Self::Window | Self::Auto)
+    }
+
+    /// True where it knows a closed loop, as [`Config::closed_loop`] says.
+    pub fn may_close_the_loop(self) -> bool {
+        matches!(self, Self::Requantize | Self::Auto)
     }
 }
 
@@ -85,6 +91,26 @@ pub enum Budget {
     ByKind,
     /// Every picture is cut by the same share (S002, 2.2).
     Proportional,
+}
+
+/// Whether `auto` and `requantize` code pictures in a closed loop: there each corrects the errors that earlier ones left, in many times the
+/// time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ClosedLoop {
+    /// By `auto` where much is gained: at low rates, and the earlier the fewer B pictures and the more vectors a stream has.
+    #[default]
+    WhereItGains,
+    /// In no picture.
+    Never,
+    /// In every picture that loses bits, as far as it may be
+    /// ([`Shaper::allow_closed_loop`](super::Shaper::allow_closed_loop)).
+    Always,
+}
+
+impl ClosedLoop {
+    /// All choices with their names.
+    pub const ALL: [(&'static str, Self); 3] =
+        [("auto", Self::WhereItGains), ("open", Self::Never), ("closed", Self::Always)];
 }
 
 /// What a target in bit/s promises beside its mean.
@@ -133,6 +159,8 @@ pub struct Config {
     /// plan of the whole stream: a second then takes its bits however its sizes differ from those before, and the end is
     /// known in time. Zero reads none ahead.
     pub lookahead: TimeDelta,
+    /// Whether pictures are coded in a closed loop.
+    pub closed_loop: ClosedLoop,
     /// The closed loop of `auto` may choose other motion for macroblocks of B pictures, and of P pictures of whole frames, and which are intra:
     /// better pictures at low rates, in 1.5 to 6 times the time.
     pub new_motion: bool,
@@ -158,6 +186,7 @@ impl Config {
             ceiling: None,
             lookahead: TimeDelta::ZERO,
             window: const { NonZeroUsize::new(36).unwrap() },
+            closed_loop: ClosedLoop::WhereItGains,
             new_motion: true,
             threads: NonZeroUsize::MIN,
             vbv: Vbv::Variable,
@@ -175,8 +204,8 @@ impl Config {
         Config { new_motion: false, ..self.clone() }
     }
 
-    /// The share of the input below which `auto` codes pictures in a closed loop, where so many of them are B pictures, and where any may be
-    /// predicted from fields.
+    /// The share of the input below which a closed loop gains much, where so many pictures are B pictures, and where any may be predicted
+    /// from fields.
     pub(crate) fn closed_below(&self, share_of_b: f64, with_fields: bool) -> f64 {
         let (few, closed_below) = match self.new_motion {
             true => (FEW_B, CLOSED_BELOW_WITH_FEW_B),
@@ -195,6 +224,7 @@ impl Config {
     pub(crate) fn batch(&self) -> usize {
         match (self.method.looks_ahead(), self.threads.get()) {
             _ if self.method == Method::Causal => 1,
+            _ if self.method == Method::Requantize && self.closed_loop == ClosedLoop::Always => 1,
             _ if self.method == Method::Requantize => REQUANTIZE_BATCH,
             (true, _) => self.window.get(),
             (false, 1) => 1,
@@ -203,5 +233,5 @@ impl Config {
     }
 }
 
-/// The batch of `requantize`, whatever the number of threads.
+/// The batch of `requantize` in an open loop, whatever the number of threads.
 const REQUANTIZE_BATCH: usize = 8;

@@ -69,7 +69,7 @@ impl LambdaSearch {
     }
 
     /// True where lambda is so low that every level stays.
-    fn spends_all(&self) -> bool {
+    pub(super) fn spends_all(&self) -> bool {
         self.lambda <= LEAST_LAMBDA
     }
 

@@ -1,6 +1,6 @@
 //! Whether `auto` codes a window in a closed loop: better pictures, in many times the time.
 
-use super::config::{Config, Target};
+use super::config::{ClosedLoop, Config, Target};
 use super::picture::PictureShaper;
 use crate::header::{PictureContext, PictureKind};
 
@@ -19,7 +19,12 @@ impl LoopChoice {
         let whole: f64 = pictures.iter().map(|picture| picture.bits_in() as f64).sum();
         let share = share_of_stream(pictures, budget / whole);
         let is_planned = pictures.iter().any(|picture| picture.planned.is_some_and(|planned| planned.closed));
-        pictures.iter().all(|picture| picture.may_be_closed) && (is_planned || share < closed_below)
+        let gains = match config.closed_loop {
+            ClosedLoop::WhereItGains => is_planned || share < closed_below,
+            ClosedLoop::Never => false,
+            ClosedLoop::Always => share < 1.0,
+        };
+        gains && pictures.iter().all(|picture| picture.may_be_closed)
     }
 }
 
@@ -52,6 +57,7 @@ impl ShareOfB {
 mod tests {
     use super::*;
     use crate::shape::Method;
+    use crate::shape::rate_control::Planned;
 
     fn window(kinds: &str) -> Vec<PictureShaper> {
         let kind = |letter| match letter {
@@ -73,6 +79,28 @@ mod tests {
         assert_eq!(share.pass(&window("IBBPBBPBBPBB")), 8.0 / 12.0);
         // Alone it would have one B picture in three.
         assert_eq!(share.pass(&window("IPB")), (4.0 + 1.0) / (6.0 + 3.0));
+    }
+
+    #[test]
+    fn who_asks_for_a_loop_gets_it() {
+        let is_closed = |closed_loop, target, planned: bool, may_be_closed| {
+            let config = Config { closed_loop, ..Config::new(Method::Auto, Target::Ratio(target)) };
+            let mut pictures = window("IBBPBBPBB");
+            for picture in &mut pictures {
+                (picture.target, picture.may_be_closed) = (config.target, may_be_closed);
+                picture.planned = Some(Planned { ratio: target, bits_behind: 0.0, closed: planned });
+            }
+            LoopChoice::default().is_closed(&config, &pictures, 1.0)
+        };
+        use ClosedLoop::{Always, Never, WhereItGains};
+        let all = |may_be_closed| {
+            [WhereItGains, Never, Always].map(|closed_loop| {
+                [(0.5, false), (0.9, false), (0.9, true), (1.0, false)]
+                    .map(|(target, planned)| is_closed(closed_loop, target, planned, may_be_closed))
+            })
+        };
+        assert_eq!(all(true), [[true, false, true, false], [false; 4], [true, true, true, false]]);
+        assert_eq!(all(false), [[false; 4]; 3]);
     }
 
     #[test]

@@ -43,6 +43,7 @@ mod rate_control;
 mod recode;
 mod report;
 mod requantize;
+mod requantize_closed;
 mod scale_choice;
 mod scale_map;
 mod seconds;
@@ -54,7 +55,7 @@ mod truncation;
 mod window;
 mod window_share;
 
-pub use config::{Budget, Ceiling, Cluster, Config, Method, Target, Vbv};
+pub use config::{Budget, Ceiling, ClosedLoop, Cluster, Config, Method, Target, Vbv};
 pub(crate) use lambda_search::LEAST_LAMBDA;
 #[cfg(test)]
 pub(crate) use picture::PictureShaper;

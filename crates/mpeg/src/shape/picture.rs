@@ -398,10 +398,10 @@ impl PictureShaper {
     pub(super) fn write_closed(&mut self, lambda: f32, drift: &mut Drift) {
         let inputs = self.inputs.as_ref();
         let Some(context) = self.context.as_ref().filter(|_| self.report.left_alone.is_none()) else {
-            return self.copy();
+            return self.copy_in_loop(drift);
         };
+        let before = drift.clone();
         drift.open(context, self.closed_group);
-        let opened = drift.clone();
         let of_output = context.with_intra_vlc_format(self.intra_vlc_format);
         self.closed.code(&of_output, &self.parsed, drift, &self.importance, lambda, inputs);
         if self.may_change_table() {
@@ -421,13 +421,21 @@ impl PictureShaper {
         report.distortion = closed.distortion;
         report.closed_loop = true;
         if self.writer.bit_length() > 8 * self.unit.data.len() {
-            // No picture grows: it stays as it is, with the errors of those before it.
-            *drift = opened;
-            drift.follow(context, parsed, |_, _, _| {});
+            // No picture grows.
             report.codes[1] = report.codes[0];
             report.blocks[1] = report.blocks[0];
-            self.copy();
+            *drift = before;
+            self.copy_in_loop(drift);
         }
+    }
+
+    /// Writes the unit with unchanged slices. Its picture has the errors of those before it.
+    pub(super) fn copy_in_loop(&mut self, drift: &mut Drift) {
+        if let Some(context) = self.context.as_ref().filter(|context| context.kind() != PictureKind::D) {
+            drift.open(context, self.closed_group);
+            drift.follow(context, &self.parsed, |_, _, _| {});
+        }
+        self.copy();
     }
 
     /// What the headers of the output declare.

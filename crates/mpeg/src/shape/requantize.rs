@@ -63,7 +63,8 @@ impl Experience {
     }
 }
 
-fn index_of(picture: &PictureShaper) -> usize {
+/// The index of a picture's kind: I, P and others.
+pub(super) fn index_of(picture: &PictureShaper) -> usize {
     match picture.report.kind {
         Some(PictureKind::I) => 0,
         Some(PictureKind::P) => 1,

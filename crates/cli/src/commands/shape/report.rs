@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use schemars::JsonSchema;
 use seaway_mpeg::container::{self, ContainerReport};
 use seaway_mpeg::pipeline::{CeilingReport, PictureRecord, Report, Totals, VbvReport};
-use seaway_mpeg::shape::Cluster;
+use seaway_mpeg::shape::{ClosedLoop, Cluster};
 use seaway_units::Bitrate;
 use serde::Serialize;
 use std::fs::File;
@@ -72,6 +72,9 @@ pub(in crate::commands) struct Document<'a> {
     method: &'a str,
     /// Macroblocks that share a breakpoint, or `block`.
     cluster: ClusterName,
+    /// `auto`, `open` or `closed`, as asked for. `totals` has the pictures that were coded in a closed loop.
+    #[serde(rename = "loop")]
+    closed_loop: &'static str,
     /// Pictures whose budgets are shared.
     window: NonZeroUsize,
     /// Threads.
@@ -132,6 +135,7 @@ impl<'a> Document<'a> {
                 Cluster::Macroblocks(count) => ClusterName::Macroblocks(count),
                 Cluster::Block => ClusterName::Block("block"),
             },
+            closed_loop: name_of(plan.shaper.closed_loop),
             window: plan.shaper.window,
             threads: plan.shaper.threads,
             target: AskedTarget {
@@ -151,6 +155,10 @@ impl<'a> Document<'a> {
             pictures: [],
         }
     }
+}
+
+fn name_of(closed_loop: ClosedLoop) -> &'static str {
+    ClosedLoop::ALL.iter().find(|(_, other)| *other == closed_loop).map_or("", |(name, _)| name)
 }
 
 fn document(
@@ -219,6 +227,7 @@ fn summary(arguments: &Arguments, plan: &ShapeOptions, outcome: &ShapeResult) ->
             lines.push(format!("{count} {what}"));
         }
     };
+    note(totals.closed_loop, "pictures coded in a closed loop");
     note(totals.damaged_slices, "damaged slices copied unchanged");
     note(totals.left_alone.not_readable, "unreadable pictures copied unchanged");
     note(container.given_up, "pictures copied unchanged because memory was short");

@@ -17,7 +17,7 @@ use address::Address;
 use metrics::Metrics;
 use seaway_mpeg::container::Error;
 use seaway_mpeg::live::{Config, LiveShaper, Programs, Report};
-use seaway_mpeg::shape::Ceiling;
+use seaway_mpeg::shape::{Ceiling, ClosedLoop};
 use seaway_net::Clock;
 use seaway_srt::Direction;
 use seaway_units::{TimeDelta, Timestamp};
@@ -125,6 +125,12 @@ fn config(arguments: &Arguments, plan: &ShapeOptions) -> Result<Config, Failure>
         return refuse("--json does not apply to a live stream; --stats json prints a line each second");
     }
     let mut shaper = plan.shaper.clone();
+    if shaper.closed_loop == ClosedLoop::Always && delay < Config::LEAST_FOR_CLOSED_LOOP {
+        return refuse(&format!(
+            "--loop closed needs a --delay of {} at least",
+            Config::LEAST_FOR_CLOSED_LOOP
+        ));
+    }
     if shaper.threads > NonZeroUsize::MIN {
         return refuse("--threads does not apply to a live stream: several threads hold back pictures");
     }
