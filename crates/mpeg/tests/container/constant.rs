@@ -1,13 +1,13 @@
 //! Transport streams at another constant rate.
 
 use crate::harness::{RunConfig, TRANSPORT, cut, expected, keep, run};
-use crate::readers::{check_continuity, clock, clock_references, elementary};
+use crate::readers::{check_continuity, clock, clock_references, elementary, longest_stay};
 use seaway_mpeg::container::{Config, Error, Multiplex, Remuxer, Replacement};
 use seaway_units::Bitrate;
 
 #[test]
 fn transport_streams_at_a_lower_constant_rate() {
-    for (share, rate) in [(0.5, 520_000), (0.3, 460_000), (1.0, 700_000)] {
+    for (share, rate) in [(0.5, 520_000), (0.3, 460_000), (1.0, 700_000), (0.3, 800_000)] {
         let multiplex = Multiplex::Constant(Bitrate::from_bps(rate));
         let config = Config { multiplex, ..Config::default() };
         let outcome = run(TRANSPORT, RunConfig { config, delay: 2, ..RunConfig::default() }, cut(share));
@@ -19,6 +19,8 @@ fn transport_streams_at_a_lower_constant_rate() {
         }
         let report = outcome.transport().pacing.clone().unwrap();
         assert_eq!(report.underflows, 0);
+        let stay = longest_stay(&outcome.output, 0x100, rate as i64);
+        assert!(stay <= 27_000_000, "{stay}");
         // Every reference of either programme stands where the rate says, within 500 ns (2.4.2.1).
         for pid in [0x100, 0x102] {
             let references: Vec<(i64, i64)> = clock_references(&outcome.output)

@@ -70,6 +70,24 @@ pub(crate) fn clock(field: &[u8]) -> i64 {
     base * 300 + (i64::from(field[4] & 1) << 8 | i64::from(field[5]))
 }
 
+/// The longest time, in periods of 27 MHz, from the arrival of a PES packet's first octet to its decoding, in a stream of this
+/// rate in bit/s.
+pub(crate) fn longest_stay(stream: &[u8], pid: u16, rate: i64) -> i64 {
+    let references = clock_references(stream);
+    let (first, _, field) =
+        references.iter().find(|reference| reference.1 == pid).expect("a clock reference");
+    let arrival = |index: usize| clock(field) + (index as i64 - *first as i64) * 188 * 8 * 27_000_000 / rate;
+    let decoding = |header: &[u8]| {
+        let stamp = if header[7] & 0x40 != 0 { &header[14..19] } else { &header[9..14] };
+        let part = |index: usize| i64::from(stamp[index]);
+        300 * ((part(0) >> 1 & 7) << 30 | part(1) << 22 | (part(2) >> 1) << 15 | part(3) << 7 | part(4) >> 1)
+    };
+    let packets = packets(stream).into_iter().enumerate();
+    let starts =
+        packets.filter(|(_, packet)| packet.pid == pid && packet.start && packet.payload[7] & 0x80 != 0);
+    starts.map(|(index, packet)| decoding(packet.payload) - arrival(index)).max().expect("a picture")
+}
+
 /// The packets of a program or system stream as (code, whole bytes, payload of video).
 pub(crate) fn program_packets(stream: &[u8]) -> Vec<(u8, Vec<u8>, Vec<u8>)> {
     let (mut at, mut packets) = (0, Vec::new());

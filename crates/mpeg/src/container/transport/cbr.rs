@@ -1,8 +1,8 @@
 //! Remultiplexes a transport stream at another constant rate.
 //!
 //! The output is a sequence of packet slots. Packets of other PIDs keep their times, up to the wait for a free slot. The
-//! video fills the remaining slots: it may be sent up to [`LEAD`] early while the decoder's buffer has room, so that
-//! large pictures use the slots of small ones. Each PCR is restamped by the shift of its packet; PTS and DTS stay.
+//! video fills the remaining slots: it may be sent up to [`LEAD`] early while the decoder's buffer has room and no octet stays there for
+//! more than [`LONGEST_STAY`], so that large pictures use the slots of small ones. Each PCR is restamped by the shift of its packet; PTS and DTS stay.
 
 use std::collections::VecDeque;
 
@@ -17,6 +17,9 @@ use crate::container::track::WrittenPicture;
 
 /// How early the video may be sent: half a second at 27 MHz.
 const LEAD: i64 = 27_000_000 / 2;
+
+/// How long an octet may stay in the decoder's buffer (2.4.2.6): a second at 27 MHz.
+const LONGEST_STAY: i64 = 27_000_000;
 
 /// Longest time from one clock reference to the next, 40 ms at 27 MHz (TR 101 290; the standard allows 100).
 const REFERENCE_INTERVAL: i64 = 27_000 * 40;
@@ -195,7 +198,10 @@ impl CbrMultiplexer {
             return self.others.pop_front();
         }
         let video = self.video.front()?;
-        let ahead = video.at <= now + LEAD && self.buffer.has_room(video.video_bytes);
+        let stays_too_long = |decoded: i64| decoded - now > LONGEST_STAY;
+        let ahead = video.at <= now + LEAD
+            && self.buffer.has_room(video.video_bytes)
+            && !self.buffer.decoded_at(video.video_bytes).is_some_and(stays_too_long);
         if video.at <= now || ahead { self.video.pop_front() } else { None }
     }
 
@@ -276,6 +282,14 @@ impl TstdBuffer {
             report.underflows += u64::from(removal.end > self.arrived);
             self.removed = removal.end;
         }
+    }
+
+    /// When the last of so many bytes behind those that have arrived is decoded, as far as that is known.
+    fn decoded_at(&self, bytes: u64) -> Option<i64> {
+        let end = self.arrived + bytes;
+        let index = self.removals.partition_point(|removal| removal.end < end);
+        let next = || Some(self.last? + (self.unstamped + 1) * self.period);
+        self.removals.get(index).map(|removal| removal.at).or_else(next)
     }
 
     fn has_room(&self, bytes: u64) -> bool {
