@@ -298,11 +298,15 @@ fn cap(groups: &mut [Group], begin: usize, sizes: &[(f32, f32)], share: f64, rat
             highest = Some((excess, arrived, group));
         }
         level = (level - f64::from(seconds)).max(0.0);
-        if level == 0.0 || index + 1 == sizes.len() {
+        let falls = highest.is_some_and(|(most, ..)| level - depth < most - FALLEN * depth);
+        if falls || level == 0.0 || index + 1 == sizes.len() {
             if let Some((excess, arrived, last)) = highest.take() {
                 capped = true;
                 let factor = 1.0 - excess / arrived;
                 factors[first..=last].iter_mut().for_each(|least| *least = least.min(factor));
+                // What follows is not cut for this excess too.
+                level = (level - excess).max(0.0);
+                first = group;
             }
             arrived = 0.0;
         }
@@ -317,6 +321,8 @@ fn cap(groups: &mut [Group], begin: usize, sizes: &[(f32, f32)], share: f64, rat
 const FILLED: f64 = 0.9;
 /// An excess of this share of the bucket is left to the second pass.
 const SLIGHT: f64 = 0.01;
+/// A run that overflows ends where the level has fallen by this share of the bucket.
+const FALLEN: f64 = 0.5;
 /// How often groups are capped, at most.
 const CAPS: usize = 30;
 /// The largest factor.
@@ -420,6 +426,27 @@ mod tests {
         let kept: f64 = groups.iter().map(|group| group.kept(share)).sum();
         // The bucket takes one second more than the five pass, of which 0.25 leave behind the last picture.
         assert!((kept / 1e6 - 3.0 - 5.75).abs() < 0.02, "{kept}");
+    }
+
+    #[test]
+    fn groups_between_two_that_overflow_are_not_cut_for_either() {
+        // 1 Mbit/s: seconds of few bits, of many, of 0.7 Mbit, and of many again, in four pictures a second.
+        let bits = [[0.1; 8], [2.0; 8], [0.7; 8], [2.0; 8]].concat();
+        let mut groups: Vec<Group> = (1..)
+            .zip(&bits)
+            .map(|(second, bits)| Group { end: 4 * second, ..group(1e6 * bits, 1e6) })
+            .collect();
+        let sizes: Vec<(f32, f32)> =
+            groups.iter().flat_map(|group| [(group.bits as f32 / 4.0, 0.25); 4]).collect();
+        let mut share = water_fill(&mut groups);
+        while cap(&mut groups, 0, &sizes, share, 1e6, 1.0) {
+            share = water_fill(&mut groups);
+        }
+        let kept: Vec<f64> = groups.iter().map(|group| group.kept(share) / 1e6).collect();
+        let sum = |range: std::ops::Range<usize>| kept[range].iter().sum::<f64>();
+        assert_eq!(kept[16..24], bits[16..24]);
+        // Eight seconds and the bucket, of which 0.25 s leave behind the last picture.
+        assert!([8..16, 24..32].into_iter().all(|range| (sum(range) - 8.75).abs() < 0.02), "{kept:?}");
     }
 
     #[test]
