@@ -177,7 +177,7 @@ def shape(options, source, path, method, way, ratio):
     if way == "multiplex":
         multiplex = 8 * 188 * len(source.packets) / source.seconds
         arguments += ["--multiplex", f"{int(multiplex)} bit/s"]
-    if options.loop:
+    if options.loop and method in ("auto", "requantize"):
         arguments = [*arguments, "--loop", options.loop]
     command = [options.seaway, "shape", "-" if way == "pipe" else path, out, "--method", method, *arguments]
     with open(path, "rb") as file:
