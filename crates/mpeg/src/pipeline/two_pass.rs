@@ -31,7 +31,7 @@ pub(super) struct Group {
     pub(super) most: f64,
     /// Bits that the schedule allows for their display time, or as a share of theirs.
     pub(super) allowed: f64,
-    /// What its bits are shared out by: the allowed ones of a rate, the complexity of a share of the input.
+    /// What its bits are shared out by: its complexity, but the allowed ones of a rate by methods that shape single pictures.
     pub(super) weight: f64,
     pub(super) seconds: f64,
     /// Their target by the schedule.
@@ -136,17 +136,13 @@ impl FirstPass {
         // Bits are shared among groups of the same target only.
         for groups in self.groups.chunk_by_mut(|a, b| a.target == b.target) {
             let end = groups.last().map_or(begin, |group| group.end as usize);
-            let mut share = water_fill(groups);
-            if let (Some(bucket), Some(Target::Rate(rate))) = (self.bucket, groups[0].target) {
-                let depth = FILLED * bucket.as_secs_f64();
-                let sizes = &self.sizes[begin..end];
-                for _ in 0..CAPS {
-                    if !cap(groups, begin, sizes, share, rate.as_bps_f64(), depth) {
-                        break;
-                    }
-                    share = water_fill(groups);
+            let share = match (self.bucket, groups[0].target) {
+                (Some(bucket), Some(Target::Rate(rate))) => {
+                    let depth = FILLED * bucket.as_secs_f64();
+                    fill_bucket(groups, begin, &self.sizes[begin..end], rate.as_bps_f64(), depth)
                 }
-            }
+                _ => water_fill(groups),
+            };
             ratios.extend(groups.iter().map(|group| group.ratio(share)));
             begin = end;
         }
@@ -194,6 +190,9 @@ impl FirstPass {
         self.group.seconds += seconds;
         self.group.target = Some(target);
         let (allowed, weight) = match target {
+            Target::Rate(rate) if self.shaper.method.looks_ahead() => {
+                (rate.as_bps_f64() * seconds, complexity)
+            }
             Target::Rate(rate) => [rate.as_bps_f64() * seconds; 2].into(),
             Target::Ratio(ratio) => (ratio * bits, complexity),
         };
@@ -271,6 +270,23 @@ impl Group {
     pub(super) fn ratio(&self, share: f64) -> f64 {
         (self.kept(share) / self.bits.max(1.0)).min(1.0)
     }
+}
+
+/// As [`water_fill`], within a leaky bucket; arguments as for [`cap`]. Where shares by weight overflow it, what caps leave over would be lost,
+/// so groups share by display time.
+fn fill_bucket(groups: &mut [Group], begin: usize, sizes: &[(f32, f32)], rate: f64, depth: f64) -> f64 {
+    let mut share = water_fill(groups);
+    if cap(groups, begin, sizes, share, rate, depth) {
+        groups.iter_mut().for_each(|group| (group.weight, group.most) = (group.allowed, group.bits));
+        share = water_fill(groups);
+    }
+    for _ in 0..CAPS {
+        if !cap(groups, begin, sizes, share, rate, depth) {
+            break;
+        }
+        share = water_fill(groups);
+    }
+    share
 }
 
 /// Caps the groups that overflow a leaky bucket of `depth` seconds of `rate`; true where there are any. `sizes` are bits
@@ -411,6 +427,28 @@ mod tests {
     }
 
     #[test]
+    fn a_rate_is_shared_by_complexity_where_pictures_are_shaped_together() {
+        // Two groups of 2 Mbit each, the second with twice the scale, to 1 Mbit/s.
+        let ratios = |method| {
+            let target = Target::Rate(seaway_units::Bitrate::from_mbps(1));
+            let config = Config {
+                shaper: shape::Config::new(method, target),
+                container: container::Config::default(),
+            };
+            let mut pass = FirstPass::new(&config, Schedule::constant(target));
+            for scale in [10.0, 20.0] {
+                pass.add(None, 250_000, 1.5, 2e6 * scale);
+                pass.close();
+            }
+            let share = water_fill(&mut pass.groups);
+            pass.groups.iter().map(|group| (1000.0 * group.ratio(share)).round()).collect::<Vec<_>>()
+        };
+        assert_eq!(ratios(shape::Method::Auto), [500.0, 1000.0]);
+        assert_eq!(ratios(shape::Method::Window), [500.0, 1000.0]);
+        assert_eq!(ratios(shape::Method::Memoryless), [750.0, 750.0]);
+    }
+
+    #[test]
     fn groups_that_overflow_the_bucket_leave_bits_to_others() {
         // 1 Mbit/s: five seconds with 600 kbit each, then five with 2 Mbit each, in four pictures a second.
         let mut groups: Vec<Group> = (1..=10)
@@ -438,15 +476,29 @@ mod tests {
             .collect();
         let sizes: Vec<(f32, f32)> =
             groups.iter().flat_map(|group| [(group.bits as f32 / 4.0, 0.25); 4]).collect();
-        let mut share = water_fill(&mut groups);
-        while cap(&mut groups, 0, &sizes, share, 1e6, 1.0) {
-            share = water_fill(&mut groups);
-        }
+        let share = fill_bucket(&mut groups, 0, &sizes, 1e6, 1.0);
         let kept: Vec<f64> = groups.iter().map(|group| group.kept(share) / 1e6).collect();
         let sum = |range: std::ops::Range<usize>| kept[range].iter().sum::<f64>();
         assert_eq!(kept[16..24], bits[16..24]);
         // Eight seconds and the bucket, of which 0.25 s leave behind the last picture.
         assert!([8..16, 24..32].into_iter().all(|range| (sum(range) - 8.75).abs() < 0.02), "{kept:?}");
+    }
+
+    #[test]
+    fn complexity_shares_what_the_bucket_lets_through() {
+        // 1 Mbit/s: six seconds with 1.5 Mbit each, some of which are harder.
+        let kept = |weights: [f64; 6]| {
+            let mut groups: Vec<Group> = (1..)
+                .zip(weights)
+                .map(|(second, weight)| Group { end: 4 * second, weight, ..group(1.5e6, 1e6) })
+                .collect();
+            let sizes: Vec<(f32, f32)> = groups.iter().flat_map(|_| [(1.5e6 / 4.0, 0.25); 4]).collect();
+            let share = fill_bucket(&mut groups, 0, &sizes, 1e6, 0.6);
+            groups.iter().map(|group| (group.kept(share) / 1e4).round()).collect::<Vec<_>>()
+        };
+        assert_eq!(kept([1.0, 1.1, 1.0, 1.1, 0.9, 0.9]), [100.0, 110.0, 100.0, 110.0, 90.0, 90.0]);
+        // Two seconds of 1.5 Mbit would need a bucket of 1.25.
+        assert_eq!(kept([1.0, 1.0, 2.0, 2.0, 1.0, 1.0]), [100.0; 6]);
     }
 
     #[test]
