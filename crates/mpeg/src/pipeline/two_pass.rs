@@ -31,7 +31,7 @@ pub(super) struct Group {
     pub(super) most: f64,
     /// Bits that the schedule allows for their display time, or as a share of theirs.
     pub(super) allowed: f64,
-    /// What its bits are shared out by: its complexity, but the allowed ones of a rate by methods that shape single pictures.
+    /// What its bits are shared out by: its complexity, or the allowed bits of a rate ([`FirstPass::by_time`]).
     pub(super) weight: f64,
     pub(super) seconds: f64,
     /// Their target by the schedule.
@@ -52,6 +52,9 @@ pub struct FirstPass {
     survey: Survey,
     bytes: u64,
     shaper: shape::Config,
+    /// A rate is shared out by display time: by methods that shape single pictures, and for a constant multiplex rate, which has little room
+    /// for groups that keep more than the mean.
+    by_time: bool,
     needless: Option<bool>,
     /// Depth of the leaky bucket, and bits and seconds of each picture; empty without a bucket.
     bucket: Option<TimeDelta>,
@@ -71,7 +74,7 @@ pub struct RatePlan {
 }
 
 impl FirstPass {
-    /// A first pass that has read nothing. `config` is that of the second pass; its multiplex does not matter.
+    /// A first pass that has read nothing. `config` is that of the second pass.
     pub fn new(config: &Config, schedule: Schedule) -> FirstPass {
         let container = container::Config { multiplex: Multiplex::Keep, ..config.container };
         FirstPass {
@@ -88,6 +91,8 @@ impl FirstPass {
             survey: Survey::default(),
             bytes: 0,
             shaper: config.shaper.clone(),
+            by_time: !config.shaper.method.looks_ahead()
+                || matches!(config.container.multiplex, Multiplex::Constant(_)),
             needless: None,
         }
     }
@@ -190,10 +195,8 @@ impl FirstPass {
         self.group.seconds += seconds;
         self.group.target = Some(target);
         let (allowed, weight) = match target {
-            Target::Rate(rate) if self.shaper.method.looks_ahead() => {
-                (rate.as_bps_f64() * seconds, complexity)
-            }
-            Target::Rate(rate) => [rate.as_bps_f64() * seconds; 2].into(),
+            Target::Rate(rate) if self.by_time => [rate.as_bps_f64() * seconds; 2].into(),
+            Target::Rate(rate) => (rate.as_bps_f64() * seconds, complexity),
             Target::Ratio(ratio) => (ratio * bits, complexity),
         };
         self.group.allowed += allowed;
@@ -429,11 +432,11 @@ mod tests {
     #[test]
     fn a_rate_is_shared_by_complexity_where_pictures_are_shaped_together() {
         // Two groups of 2 Mbit each, the second with twice the scale, to 1 Mbit/s.
-        let ratios = |method| {
+        let ratios = |method, multiplex| {
             let target = Target::Rate(seaway_units::Bitrate::from_mbps(1));
             let config = Config {
                 shaper: shape::Config::new(method, target),
-                container: container::Config::default(),
+                container: container::Config { multiplex, ..container::Config::default() },
             };
             let mut pass = FirstPass::new(&config, Schedule::constant(target));
             for scale in [10.0, 20.0] {
@@ -443,9 +446,11 @@ mod tests {
             let share = water_fill(&mut pass.groups);
             pass.groups.iter().map(|group| (1000.0 * group.ratio(share)).round()).collect::<Vec<_>>()
         };
-        assert_eq!(ratios(shape::Method::Auto), [500.0, 1000.0]);
-        assert_eq!(ratios(shape::Method::Window), [500.0, 1000.0]);
-        assert_eq!(ratios(shape::Method::Memoryless), [750.0, 750.0]);
+        let constant = Multiplex::Constant(seaway_units::Bitrate::from_mbps(2));
+        assert_eq!(ratios(shape::Method::Auto, Multiplex::Keep), [500.0, 1000.0]);
+        assert_eq!(ratios(shape::Method::Window, Multiplex::Variable), [500.0, 1000.0]);
+        assert_eq!(ratios(shape::Method::Memoryless, Multiplex::Keep), [750.0, 750.0]);
+        assert_eq!(ratios(shape::Method::Auto, constant), [750.0, 750.0]);
     }
 
     #[test]
