@@ -102,8 +102,8 @@ pub enum ClosedLoop {
     WhereItGains,
     /// In no picture.
     Never,
-    /// In every picture that loses bits, as far as it may be
-    /// ([`Shaper::allow_closed_loop`](super::Shaper::allow_closed_loop)).
+    /// In every picture that loses bits, where it may be
+    /// ([`Shaper::allow_closed_loop`](super::Shaper::allow_closed_loop)). Runs that overflow a bucket `auto` writes again in an open loop.
     Always,
 }
 

@@ -59,7 +59,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "HOW", value_parser = budget)]
     budget: Option<Budget>,
     /// Whether pictures correct the errors that earlier ones left: `open` never, `closed` always, `auto` where the method `auto` gains much by
-    /// it. A closed loop takes 3 to 30 times the time; live it is for programmes for which there is time
+    /// it. A closed loop takes 6 to 40 times the time; live it is for programmes for which there is time
     #[arg(long = "loop", value_name = "auto|open|closed", value_parser = closed_loop)]
     closed_loop: Option<ClosedLoop>,
     /// Pictures that are shaped together, for methods that look ahead
