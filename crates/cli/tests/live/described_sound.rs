@@ -7,7 +7,7 @@ use super::stream::receive;
 use std::path::Path;
 
 /// Pictures of the clip that are waited for, of 150.
-const WANTED: u64 = 147;
+const WANTED: u64 = 143;
 
 /// Receives the clip from FFmpeg, which sends its sound by `codec`, by its description with `more` behind it. Gives the packets of sound
 /// that were played, and what was said.

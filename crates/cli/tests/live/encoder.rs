@@ -23,8 +23,8 @@ fn x264() -> Option<String> {
     Some(format!("/usr/bin/python3 {script} --correct '{encoder}' 'bitrate={{kbps}}'"))
 }
 
-/// From 1.5 Mbit/s to 800 kbit/s: each of two seconds before, and of four from a second after on, has what the target says, to a
-/// tenth.
+/// From 1.5 Mbit/s to 800 kbit/s: the pictures of each of two seconds before, and of four from a second after on, have what the target
+/// says, to a tenth. By picture, because a busy machine has more of them in one second and fewer in the next.
 #[test]
 fn an_external_encoder_follows_within_a_tenth() {
     let Some(command) = x264() else { return };
@@ -58,8 +58,9 @@ fn an_external_encoder_follows_within_a_tenth() {
     let frames: Vec<(u64, u64)> = frames.iter().filter_map(|(at, size)| Some((at?, size))).collect();
     let rate = |begin: Timestamp, second: u64| {
         let (begin, second_long) = (begin.as_nanos() + second * 1_000_000_000, 1_000_000_000);
-        let within = frames.iter().filter(|(at, _)| (begin..begin + second_long).contains(at));
-        within.map(|(_, size)| size * 8).sum::<u64>()
+        let within = || frames.iter().filter(|(at, _)| (begin..begin + second_long).contains(at));
+        assert!(within().count() >= 12, "{} pictures in a second", within().count());
+        25 * within().map(|(_, size)| size * 8).sum::<u64>() / within().count() as u64
     };
     let assert_follows = |begin: Timestamp, seconds: std::ops::Range<u64>, target: Bitrate| {
         let ratios: Vec<f64> =

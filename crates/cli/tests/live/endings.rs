@@ -91,7 +91,10 @@ fn an_interrupt_does_not_wait_for_a_silent_input() {
         if code == 3 {
             let is_found = |line: &Value| line["what"].as_str().is_some_and(|what| what.contains("found"));
             receiver.wait_for("the sender", is_found);
-            receiver.wait_for_frames(0);
+            let shown = receiver.wait_for("a picture", |line| line["frames_displayed"].as_u64() > Some(0));
+            // Until more pictures are due.
+            let later = shown["time"].as_f64().unwrap() + 1.0;
+            receiver.wait_for("a second more", |line| line["time"].as_f64() > Some(later));
         } else {
             receiver.wait_for("another sample", |line| line["type"] == "sample");
         }

@@ -2,7 +2,7 @@
 //! stream by UDP.
 
 use super::namespaces::{Hosts, RATE, within};
-use super::plain_rtp::{conforms, ffmpeg, fields, gstreamer};
+use super::plain_rtp::{WANTED, conforms, ffmpeg, fields, gstreamer};
 use super::process::{Live, TIMEOUT, free_port, has, seaway, skip};
 use super::sound::{beeps, check_in_step, with_sound};
 use super::stream::{INPUT, probed, send};
@@ -14,8 +14,6 @@ use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// Of a hundred pictures that leave so many are decoded.
-const WANTED: u64 = 98;
 const FILE: &str = "video/x-h264,stream-format=byte-stream ! filesink location=got.h264";
 
 /// What the packets carry: the end of their caps, and what writes it to a file.

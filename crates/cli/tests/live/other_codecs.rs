@@ -1,6 +1,6 @@
 //! H.265 and AV1 of others: recorded, and shown where FFmpeg decodes them.
 
-use super::plain_rtp::{SENT, assert_whole, ffmpeg, gstreamer};
+use super::plain_rtp::{SENT, WANTED, assert_whole, ffmpeg, gstreamer};
 use super::process::{Live, free_port, has, seaway, signal, skip};
 use super::stream::{probed, receive};
 use super::web::parts;
@@ -163,7 +163,7 @@ fn show(folder: &Path, port: u16, options: &[&str], sender: Command, kill: bool,
     // The last access units of a sender that has ended are recorded all the same.
     receiver.wait_for("its end", |line| {
         let count = |name: &str| line[name].as_u64().unwrap_or(0);
-        count("frames_displayed") + count("frames_undecoded") + 8 >= SENT * 98 / 100
+        count("frames_displayed") + count("frames_undecoded") + 8 >= SENT * WANTED / 100
     });
     player.interrupt();
     let (status, _, notes) = player.end();

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 /// The longest wait for anything: a bound for what hangs, no measure of speed.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The binary with these arguments, in `folder`.
 pub(crate) fn seaway(folder: &Path, arguments: &[&str]) -> Command {

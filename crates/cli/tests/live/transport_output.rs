@@ -2,6 +2,7 @@
 
 use super::copied_opus::{self, check_packets};
 use super::copy::ffmpeg;
+use super::plain_rtp::WANTED;
 use super::process::{Live, free_port, has, seaway};
 use super::schema::check;
 use super::sound::{beeps, check_in_step, flashes, make_clip, shown, track_durations, with_sound};
@@ -16,8 +17,6 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Stdio;
 
-/// Of a hundred pictures that leave so many arrive.
-const WANTED: u64 = 98;
 const TONE: &str = "test:320x180@25+tone";
 
 /// FFmpeg that records what comes by `url` until nothing does for two seconds.
@@ -114,11 +113,11 @@ fn sent_pictures(report: &Value) -> u64 {
     report["flows"][0]["frames"]["captured"].as_u64().unwrap_or_else(|| panic!("{report}"))
 }
 
-/// Nearly all pictures of `report` are in `got.mp4`, and H.264 and sound of this codec.
+/// Nearly all pictures of `report` are in `got.mp4`, and H.264 and sound of this codec. One that was cut off may count as two.
 fn assert_whole(folder: &Path, sent: u64, sound: &str) {
     let file = folder.join("got.mp4");
     let pictures = probed(&file);
-    assert!(pictures * 100 >= sent * WANTED && pictures <= sent, "{pictures} of {sent}");
+    assert!(pictures * 100 >= sent * WANTED && pictures <= sent + 1, "{pictures} of {sent}");
     let tracks = track_durations(&file);
     let codecs: Vec<_> = tracks.iter().map(|(codec, _)| codec.as_str()).collect();
     assert_eq!(codecs, ["h264", sound], "{tracks:?}");

