@@ -4,6 +4,7 @@ mod ceiling;
 mod complexity;
 mod report;
 mod schedule;
+mod smoothing;
 mod survey;
 mod trial;
 mod two_pass;

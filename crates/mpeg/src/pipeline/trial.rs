@@ -104,7 +104,6 @@ fn even(windows: &[Window]) -> Vec<(u64, shape::Planned)> {
     let group = |window: &Window| Group {
         end: window.end,
         bits: window.bits_in,
-        most: window.bits_in,
         allowed: allowed * window.allowed,
         weight: window.bits_out * window.correction(mean),
         ..Group::default()

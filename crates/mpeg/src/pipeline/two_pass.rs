@@ -5,6 +5,7 @@
 use super::Config;
 use super::complexity::complexity;
 use super::schedule::Schedule;
+use super::smoothing::Smoothing;
 use super::survey::Survey;
 use crate::container::{self, Error, Multiplex, Remuxer, Replacement};
 use crate::header::{PictureContext, PictureKind, SequenceState};
@@ -13,6 +14,8 @@ use seaway_units::TimeDelta;
 
 /// A group shorter than this, in seconds, is extended by the next GOP.
 const SHORTEST: f64 = 0.5;
+/// The same where a leaky bucket is filled: a cut between scenes is to lie between two groups.
+const SHORTEST_IN_BUCKET: f64 = 0.2;
 /// The longest group without another I picture, in seconds.
 const LONGEST: f64 = 10.0;
 
@@ -27,8 +30,6 @@ pub(super) struct Group {
     /// Index behind the last of its pictures.
     pub(super) end: u64,
     pub(super) bits: f64,
-    /// The most bits that it may keep.
-    pub(super) most: f64,
     /// Bits that the schedule allows for their display time, or as a share of theirs.
     pub(super) allowed: f64,
     /// What its bits are shared out by: its complexity, or the allowed bits of a rate ([`FirstPass::by_time`]).
@@ -136,22 +137,26 @@ impl FirstPass {
         self.remuxer.finish()?;
         self.count()?;
         self.close();
-        let mut ratios = Vec::with_capacity(self.groups.len());
-        let mut begin = 0;
+        let mut shares = Vec::with_capacity(self.groups.len());
+        let (mut begin, mut level) = (0, 0.0);
         // Bits are shared among groups of the same target only.
         for groups in self.groups.chunk_by_mut(|a, b| a.target == b.target) {
             let end = groups.last().map_or(begin, |group| group.end as usize);
-            let share = match (self.bucket, groups[0].target) {
-                (Some(bucket), Some(Target::Rate(rate))) => {
-                    let depth = FILLED * bucket.as_secs_f64();
-                    fill_bucket(groups, begin, &self.sizes[begin..end], rate.as_bps_f64(), depth)
-                }
-                _ => water_fill(groups),
-            };
-            ratios.extend(groups.iter().map(|group| group.ratio(share)));
+            if let (Some(bucket), Some(Target::Rate(rate))) = (self.bucket, groups[0].target) {
+                let sizes = &self.sizes[begin..end];
+                let (rate, depth) = (rate.as_bps_f64(), FILLED * bucket.as_secs_f64());
+                let (smooth, behind) = Smoothing { groups, begin, sizes, rate, depth, level }.shares();
+                shares.extend(smooth);
+                level = behind;
+            } else {
+                shares.extend(vec![water_fill(groups); groups.len()]);
+            }
             begin = end;
         }
-        let groups = planned(&self.groups, &ratios);
+        let ratios: Vec<f64> =
+            self.groups.iter().zip(&shares).map(|(group, &share)| group.ratio(share)).collect();
+        let mut groups = planned(&self.groups, &ratios);
+        number_segments(&mut groups, &shares);
         let closed = self.common_share_is(Survey::is_for_closed_loop);
         let gains_from_trial = self.common_share_is(Survey::gains_from_trial);
         Ok(RatePlan { groups, bytes: self.bytes, closed, gains_from_trial })
@@ -174,11 +179,16 @@ impl FirstPass {
         Ok(())
     }
 
+    /// A group shorter than this, in seconds, is extended by the next GOP.
+    fn shortest(&self) -> f64 {
+        if self.bucket.is_some() { SHORTEST_IN_BUCKET } else { SHORTEST }
+    }
+
     fn add(&mut self, context: Option<&PictureContext>, bytes: u64, seconds: f64, complexity: f64) {
         let target = self.schedule.at(TimeDelta::from_secs_f64(self.elapsed));
         let begins = context.is_some_and(|context| context.kind() == PictureKind::I);
         let changes = self.group.target.is_some_and(|before| before != target);
-        if changes || (begins && self.group.seconds >= SHORTEST) || self.group.seconds >= LONGEST {
+        if changes || (begins && self.group.seconds >= self.shortest()) || self.group.seconds >= LONGEST {
             self.close();
             self.needless = self.needless.or_else(|| self.judge());
         }
@@ -191,7 +201,6 @@ impl FirstPass {
         self.elapsed += seconds;
         self.group.end = self.pictures;
         self.group.bits += bits;
-        self.group.most += bits;
         self.group.seconds += seconds;
         self.group.target = Some(target);
         let (allowed, weight) = match target {
@@ -206,12 +215,12 @@ impl FirstPass {
     /// Ends a group. A short one is merged with the one before if that has the same target.
     fn close(&mut self) {
         let group = std::mem::take(&mut self.group);
+        let is_short = group.seconds < self.shortest();
         let before = self.groups.last_mut().filter(|before| before.target == group.target);
-        match before.filter(|_| group.seconds < SHORTEST) {
+        match before.filter(|_| is_short) {
             Some(before) => {
                 before.end = group.end;
                 before.bits += group.bits;
-                before.most += group.most;
                 before.allowed += group.allowed;
                 before.weight += group.weight;
                 before.seconds += group.seconds;
@@ -231,9 +240,19 @@ pub(super) fn planned(groups: &[Group], ratios: &[f64]) -> Vec<(u64, Planned)> {
     let mut plan = |(group, &ratio)| {
         left -= cut((group, &ratio));
         let bits_behind = bits * (left / cut_in_all.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
-        (group.end, Planned { ratio, bits_behind, closed: false })
+        (group.end, Planned { ratio, bits_behind, closed: false, segment: 0 })
     };
     all().map(&mut plan).collect()
+}
+
+/// Begins a segment where the share of groups changes.
+fn number_segments(groups: &mut [(u64, Planned)], shares: &[f64]) {
+    let mut segment = 0;
+    for (index, (_, planned)) in groups.iter_mut().enumerate() {
+        let changes = index > 0 && (shares[index] / shares[index - 1] - 1.0).abs() > CHANGED;
+        segment += u32::from(changes);
+        planned.segment = segment;
+    }
 }
 
 /// The standard deviation of the scales of groups, with what is added to them, as a share of their mean.
@@ -251,22 +270,34 @@ pub(super) fn water_fill(groups: &mut [Group]) -> f64 {
     let (allowed, weight) = (sum(|group| group.allowed), sum(|group| group.weight));
     groups.iter_mut().for_each(|group| group.weight *= allowed / weight.max(1.0));
     let spent = |share: f64| groups.iter().map(|group| group.kept(share)).sum::<f64>();
-    let (mut low, mut high) = (1.0, 1.0);
-    // Above the highest share every group keeps all its bits.
-    while spent(high) < allowed && high < HIGHEST_SHARE {
+    least_share(1.0, |share| spent(share) < allowed)
+}
+
+/// The least share from `low` on that is not too low, or one at which every group keeps all its bits.
+pub(super) fn least_share(mut low: f64, mut is_too_low: impl FnMut(f64) -> bool) -> f64 {
+    let mut high = low;
+    while high < HIGHEST_SHARE && is_too_low(high) {
         (low, high) = (high, 2.0 * high);
     }
+    bisect(low, high, is_too_low).1
+}
+
+/// The largest number that is too low and the least that is not, both about the same.
+pub(super) fn bisect(mut low: f64, mut high: f64, mut is_too_low: impl FnMut(f64) -> bool) -> (f64, f64) {
     for _ in 0..ROUNDS {
         let middle = f64::midpoint(low, high);
-        *(if spent(middle) < allowed { &mut low } else { &mut high }) = middle;
+        *(if is_too_low(middle) { &mut low } else { &mut high }) = middle;
+        if high - low <= PRECISION * high {
+            break;
+        }
     }
-    high
+    (low, high)
 }
 
 impl Group {
     /// The bits that it keeps of `share` times its weight.
-    fn kept(&self, share: f64) -> f64 {
-        self.most.min(share * self.weight)
+    pub(super) fn kept(&self, share: f64) -> f64 {
+        self.bits.min(share * self.weight)
     }
 
     /// The same as a share of its bits.
@@ -275,79 +306,15 @@ impl Group {
     }
 }
 
-/// As [`water_fill`], within a leaky bucket; arguments as for [`cap`]. Where shares by weight overflow it, what caps leave over would be lost,
-/// so groups share by display time.
-fn fill_bucket(groups: &mut [Group], begin: usize, sizes: &[(f32, f32)], rate: f64, depth: f64) -> f64 {
-    let mut share = water_fill(groups);
-    if cap(groups, begin, sizes, share, rate, depth) {
-        groups.iter_mut().for_each(|group| (group.weight, group.most) = (group.allowed, group.bits));
-        share = water_fill(groups);
-    }
-    for _ in 0..CAPS {
-        if !cap(groups, begin, sizes, share, rate, depth) {
-            break;
-        }
-        share = water_fill(groups);
-    }
-    share
-}
-
-/// Caps the groups that overflow a leaky bucket of `depth` seconds of `rate`; true where there are any. `sizes` are bits
-/// and seconds of their pictures, of which the first has the index `begin`.
-fn cap(groups: &mut [Group], begin: usize, sizes: &[(f32, f32)], share: f64, rate: f64, depth: f64) -> bool {
-    let mut capped = false;
-    // In seconds of the rate: the level, the seconds that have arrived since the bucket was empty, and the groups of
-    // that run up to the picture with which the level was highest.
-    let (mut level, mut arrived) = (0.0, 0.0);
-    let (mut first, mut highest): (usize, Option<(f64, f64, usize)>) = (0, None);
-    let mut group = 0;
-    let mut factors = vec![1.0f64; groups.len()];
-    for (index, &(bits, seconds)) in sizes.iter().enumerate() {
-        while group + 1 < groups.len() && groups[group].end <= (begin + index) as u64 {
-            group += 1;
-        }
-        let taken = f64::from(bits) * groups[group].ratio(share) / rate.max(1.0);
-        if level == 0.0 {
-            first = group;
-        }
-        level += taken;
-        arrived += taken;
-        let excess = level - depth;
-        if excess > highest.map_or(SLIGHT * depth, |(most, ..)| most) {
-            highest = Some((excess, arrived, group));
-        }
-        level = (level - f64::from(seconds)).max(0.0);
-        let falls = highest.is_some_and(|(most, ..)| level - depth < most - FALLEN * depth);
-        if falls || level == 0.0 || index + 1 == sizes.len() {
-            if let Some((excess, arrived, last)) = highest.take() {
-                capped = true;
-                let factor = 1.0 - excess / arrived;
-                factors[first..=last].iter_mut().for_each(|least| *least = least.min(factor));
-                // What follows is not cut for this excess too.
-                level = (level - excess).max(0.0);
-                first = group;
-            }
-            arrived = 0.0;
-        }
-    }
-    for (group, factor) in groups.iter_mut().zip(factors).filter(|(_, factor)| *factor < 1.0) {
-        group.most = group.kept(share) * factor;
-    }
-    capped
-}
-
+/// A share that differs by more than this from the one before begins a segment.
+const CHANGED: f64 = 0.02;
 /// How far a plan fills the bucket; the rest is for pictures that are cut less than their group.
 const FILLED: f64 = 0.9;
-/// An excess of this share of the bucket is left to the second pass.
-const SLIGHT: f64 = 0.01;
-/// A run that overflows ends where the level has fallen by this share of the bucket.
-const FALLEN: f64 = 0.5;
-/// How often groups are capped, at most.
-const CAPS: usize = 30;
 /// The largest factor.
 const HIGHEST_SHARE: f64 = 1e6;
-/// Rounds of the bisection.
+/// Rounds of a bisection at most, and its precision.
 const ROUNDS: usize = 50;
+const PRECISION: f64 = 1e-7;
 
 impl RatePlan {
     /// True where a [`Trial`](super::Trial) would find a better plan: for a share of the input at which the quicker loop too is a closed one. It takes a
@@ -359,7 +326,7 @@ impl RatePlan {
     /// What a picture keeps, by its index in coding order.
     pub(super) fn planned(&self, index: u64) -> Planned {
         let at = self.groups.partition_point(|&(end, _)| end <= index);
-        let all = Planned { ratio: 1.0, bits_behind: 0.0, closed: false };
+        let all = Planned { ratio: 1.0, bits_behind: 0.0, closed: false, segment: 0 };
         let planned = self.groups.get(at).or(self.groups.last()).map_or(all, |&(_, planned)| planned);
         Planned { closed: self.closed, ..planned }
     }
@@ -368,9 +335,10 @@ impl RatePlan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pipeline::Pipeline;
 
     fn group(bits: f64, allowed: f64) -> Group {
-        Group { bits, most: bits, allowed, weight: allowed, ..Group::default() }
+        Group { bits, allowed, weight: allowed, ..Group::default() }
     }
 
     /// Of 36 pictures, of which so many are B pictures, in groups of these scales.
@@ -453,62 +421,53 @@ mod tests {
         assert_eq!(ratios(shape::Method::Auto, constant), [750.0, 750.0]);
     }
 
+    const STREAM: &[u8] = include_bytes!("../../tests/fixtures/elementary.m2v");
+
     #[test]
-    fn groups_that_overflow_the_bucket_leave_bits_to_others() {
-        // 1 Mbit/s: five seconds with 600 kbit each, then five with 2 Mbit each, in four pictures a second.
-        let mut groups: Vec<Group> = (1..=10)
-            .map(|second| Group { end: 4 * second, ..group(if second > 5 { 2e6 } else { 600e3 }, 1e6) })
-            .collect();
-        let sizes: Vec<(f32, f32)> =
-            groups.iter().flat_map(|group| [(group.bits as f32 / 4.0, 0.25); 4]).collect();
-        let mut share = water_fill(&mut groups);
-        assert!((share - 1.4).abs() < 1e-6);
-        while cap(&mut groups, 0, &sizes, share, 1e6, 1.0) {
-            share = water_fill(&mut groups);
-        }
-        let kept: f64 = groups.iter().map(|group| group.kept(share)).sum();
-        // The bucket takes one second more than the five pass, of which 0.25 leave behind the last picture.
-        assert!((kept / 1e6 - 3.0 - 5.75).abs() < 0.02, "{kept}");
+    fn a_segment_begins_where_the_share_changes() {
+        let mut groups = planned(&[group(100.0, 100.0); 5], &[1.0; 5]);
+        number_segments(&mut groups, &[1.0, 1.01, 1.5, 1.5, 1.0]);
+        assert_eq!(groups.iter().map(|(_, planned)| planned.segment).collect::<Vec<_>>(), [0, 0, 1, 1, 2]);
     }
 
     #[test]
-    fn groups_between_two_that_overflow_are_not_cut_for_either() {
-        // 1 Mbit/s: seconds of few bits, of many, of 0.7 Mbit, and of many again, in four pictures a second.
-        let bits = [[0.1; 8], [2.0; 8], [0.7; 8], [2.0; 8]].concat();
-        let mut groups: Vec<Group> = (1..)
-            .zip(&bits)
-            .map(|(second, bits)| Group { end: 4 * second, ..group(1e6 * bits, 1e6) })
-            .collect();
-        let sizes: Vec<(f32, f32)> =
-            groups.iter().flat_map(|group| [(group.bits as f32 / 4.0, 0.25); 4]).collect();
-        let share = fill_bucket(&mut groups, 0, &sizes, 1e6, 1.0);
-        let kept: Vec<f64> = groups.iter().map(|group| group.kept(share) / 1e6).collect();
-        let sum = |range: std::ops::Range<usize>| kept[range].iter().sum::<f64>();
-        assert_eq!(kept[16..24], bits[16..24]);
-        // Eight seconds and the bucket, of which 0.25 s leave behind the last picture.
-        assert!([8..16, 24..32].into_iter().all(|range| (sum(range) - 8.75).abs() < 0.02), "{kept:?}");
-    }
-
-    #[test]
-    fn complexity_shares_what_the_bucket_lets_through() {
-        // 1 Mbit/s: six seconds with 1.5 Mbit each, some of which are harder.
-        let kept = |weights: [f64; 6]| {
-            let mut groups: Vec<Group> = (1..)
-                .zip(weights)
-                .map(|(second, weight)| Group { end: 4 * second, weight, ..group(1.5e6, 1e6) })
-                .collect();
-            let sizes: Vec<(f32, f32)> = groups.iter().flat_map(|_| [(1.5e6 / 4.0, 0.25); 4]).collect();
-            let share = fill_bucket(&mut groups, 0, &sizes, 1e6, 0.6);
-            groups.iter().map(|group| (group.kept(share) / 1e4).round()).collect::<Vec<_>>()
+    fn a_full_bucket_ends_a_segment() {
+        let segments = |kbps, bucket| {
+            let target = Target::Rate(seaway_units::Bitrate::from_kbps(kbps));
+            let bucket = TimeDelta::from_millis(bucket);
+            let ceiling = Some(shape::Ceiling { bucket, even_seconds: false });
+            let shaper = shape::Config { ceiling, ..shape::Config::new(shape::Method::Auto, target) };
+            let config = Config { shaper, container: container::Config::default() };
+            let mut pass = FirstPass::new(&config, Schedule::constant(target));
+            pass.push(STREAM).unwrap();
+            let plan = pass.finish().unwrap();
+            [0, 7].map(|index| (plan.planned(index).ratio < 1.0, plan.planned(index).segment))
         };
-        assert_eq!(kept([1.0, 1.1, 1.0, 1.1, 0.9, 0.9]), [100.0, 110.0, 100.0, 110.0, 90.0, 90.0]);
-        // Two seconds of 1.5 Mbit would need a bucket of 1.25.
-        assert_eq!(kept([1.0, 1.0, 2.0, 2.0, 1.0, 1.0]), [100.0; 6]);
+        // The I picture at the beginning is large; nothing else is.
+        assert_eq!(segments(200, 200), [(true, 0), (false, 1)]);
+        assert_eq!(segments(100, 2000), [(true, 0), (true, 0)]);
+    }
+
+    #[test]
+    fn a_window_ends_with_its_segment() {
+        let lambdas = |second: u32| {
+            let shaper = shape::Config::new(shape::Method::Auto, Target::Ratio(0.8));
+            let mut pipeline = Pipeline::new(Config { shaper, container: container::Config::default() });
+            let planned = |segment| Planned { ratio: 0.8, bits_behind: 0.0, closed: false, segment };
+            let groups = vec![(12, planned(0)), (24, planned(second))];
+            pipeline.set_plan(RatePlan { groups, bytes: 0, closed: false, gains_from_trial: false });
+            pipeline.push(STREAM).unwrap();
+            pipeline.finish().unwrap();
+            let records: Vec<_> = std::iter::from_fn(|| pipeline.poll_record()).collect();
+            [11, 12].map(|index| records[index].shaping.lambda)
+        };
+        let ([one, same], [first, second]) = (lambdas(0), lambdas(1));
+        assert!(one == same && first != second, "{one} {same}, {first} {second}");
     }
 
     #[test]
     fn a_plan_holds_beyond_its_end() {
-        let planned = |ratio| Planned { ratio, bits_behind: 0.0, closed: false };
+        let planned = |ratio| Planned { ratio, bits_behind: 0.0, closed: false, segment: 0 };
         let plan = RatePlan {
             groups: vec![(12, planned(0.5)), (24, planned(0.8))],
             bytes: 0,

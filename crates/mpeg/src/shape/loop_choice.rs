@@ -88,7 +88,8 @@ mod tests {
             let mut pictures = window("IBBPBBPBB");
             for picture in &mut pictures {
                 (picture.target, picture.may_be_closed) = (config.target, may_be_closed);
-                picture.planned = Some(Planned { ratio: target, bits_behind: 0.0, closed: planned });
+                picture.planned =
+                    Some(Planned { ratio: target, bits_behind: 0.0, closed: planned, segment: 0 });
             }
             LoopChoice::default().is_closed(&config, &pictures, 1.0)
         };

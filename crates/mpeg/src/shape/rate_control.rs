@@ -256,6 +256,8 @@ pub(crate) struct Planned {
     pub(crate) bits_behind: f64,
     /// The whole stream is coded in a closed loop.
     pub(crate) closed: bool,
+    /// The plan changes from one segment to the next, so that a window of both would have a lambda that is right for neither.
+    pub(crate) segment: u32,
 }
 
 /// The input of the rate control for one picture.

@@ -219,7 +219,9 @@ impl Shaper {
 
     /// Adds a picture to its window or batch.
     fn enqueue(&mut self, picture: PictureShaper) {
-        if self.queue.last().is_some_and(|last| last.even_second() != picture.even_second()) {
+        let bounds =
+            |picture: &PictureShaper| (picture.even_second(), picture.planned.map(|planned| planned.segment));
+        if self.queue.last().is_some_and(|last| bounds(last) != bounds(&picture)) {
             self.shape_queue();
         }
         let kind = picture.context.as_ref().map(PictureContext::kind);
