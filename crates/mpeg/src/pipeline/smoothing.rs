@@ -173,6 +173,8 @@ mod tests {
     fn complexity_shares_what_the_bucket_lets_through() {
         let kept = |weights: [f64; 6]| kept(&weights.map(|weight| (1.5, weight)), 0.6);
         assert_eq!(kept([1.0, 1.1, 1.0, 1.1, 0.9, 0.9]), [1.0, 1.1, 1.0, 1.1, 0.9, 0.9]);
+        // As 1.5 to 1 would overflow it; as the root of that does not.
+        assert_eq!(kept([1.0, 1.0, 1.5, 1.5, 1.0, 1.0]), [0.93, 0.93, 1.139, 1.139, 0.93, 0.93]);
         // Of two hard seconds the bucket takes 1.75 s and what is in it at the end.
         assert_eq!(kept([1.0, 1.0, 2.0, 2.0, 1.0, 1.0]), [0.913, 0.913, 1.175, 1.175, 0.913, 0.913]);
     }

@@ -137,6 +137,11 @@ impl FirstPass {
         self.remuxer.finish()?;
         self.count()?;
         self.close();
+        Ok(self.plan())
+    }
+
+    /// The plan for the groups so far.
+    fn plan(mut self) -> RatePlan {
         let mut shares = Vec::with_capacity(self.groups.len());
         let (mut begin, mut level) = (0, 0.0);
         // Bits are shared among groups of the same target only.
@@ -159,7 +164,7 @@ impl FirstPass {
         number_segments(&mut groups, &shares);
         let closed = self.common_share_is(Survey::is_for_closed_loop);
         let gains_from_trial = self.common_share_is(Survey::gains_from_trial);
-        Ok(RatePlan { groups, bytes: self.bytes, closed, gains_from_trial })
+        RatePlan { groups, bytes: self.bytes, closed, gains_from_trial }
     }
 
     fn count(&mut self) -> Result<(), Error> {
@@ -446,6 +451,27 @@ mod tests {
         // The I picture at the beginning is large; nothing else is.
         assert_eq!(segments(200, 200), [(true, 0), (false, 1)]);
         assert_eq!(segments(100, 2000), [(true, 0), (true, 0)]);
+    }
+
+    #[test]
+    fn a_bucket_stays_as_full_when_the_rate_changes() {
+        // A second of 0.2 Mbit and one of 2 at 1 Mbit/s, one of 2 and one of 0.1 at 0.5, in ten pictures each.
+        let schedule: Schedule = "0 s, 1 Mbit/s\n2 s, 500 kbit/s".parse().unwrap();
+        let target = schedule.at(TimeDelta::ZERO);
+        let ceiling = Some(shape::Ceiling { bucket: TimeDelta::from_secs(1), even_seconds: false });
+        let shaper = shape::Config { ceiling, ..shape::Config::new(shape::Method::Memoryless, target) };
+        let mut pass = FirstPass::new(&Config { shaper, container: container::Config::default() }, schedule);
+        let bits = [0.2, 2.0, 2.0, 0.1];
+        for mbit in bits {
+            (0..10).for_each(|_| pass.add(None, (mbit * 12_500.0) as u64, 0.1, 0.0));
+            pass.close();
+        }
+        let plan = pass.plan();
+        let kept =
+            |(bits, (_, planned)): (f64, &(u64, Planned))| (100.0 * bits * planned.ratio).round() / 100.0;
+        let kept: Vec<f64> = bits.into_iter().zip(&plan.groups).map(kept).collect();
+        // 0.8 s are in the bucket where the rate changes, so that the third second may not have the 0.9 that are allowed to both.
+        assert_eq!(kept, [0.2, 1.8, 0.5, 0.1]);
     }
 
     #[test]

@@ -184,8 +184,13 @@ impl Arguments {
 
     /// The name of the method.
     pub(super) fn method_name(&self) -> &'static str {
-        Method::ALL.iter().find(|(_, method)| *method == self.method).map_or("", |(name, _)| name)
+        name_in(&Method::ALL, &self.method)
     }
+}
+
+/// The name of `value` among `all`.
+pub(super) fn name_in<T: PartialEq>(all: &[(&'static str, T)], value: &T) -> &'static str {
+    all.iter().find(|(_, other)| other == value).map_or("", |(name, _)| name)
 }
 
 impl ShapeOptions {

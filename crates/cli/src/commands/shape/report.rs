@@ -1,7 +1,7 @@
 //! The report of `seaway shape`.
 
 use super::ShapeResult;
-use super::options::{Arguments, ShapeOptions};
+use super::options::{Arguments, ShapeOptions, name_in};
 use crate::failure::Failure;
 use schemars::JsonSchema;
 use seaway_mpeg::container::{self, ContainerReport};
@@ -135,7 +135,7 @@ impl<'a> Document<'a> {
                 Cluster::Macroblocks(count) => ClusterName::Macroblocks(count),
                 Cluster::Block => ClusterName::Block("block"),
             },
-            closed_loop: name_of(plan.shaper.closed_loop),
+            closed_loop: name_in(&ClosedLoop::ALL, &plan.shaper.closed_loop),
             window: plan.shaper.window,
             threads: plan.shaper.threads,
             target: AskedTarget {
@@ -155,10 +155,6 @@ impl<'a> Document<'a> {
             pictures: [],
         }
     }
-}
-
-fn name_of(closed_loop: ClosedLoop) -> &'static str {
-    ClosedLoop::ALL.iter().find(|(_, other)| *other == closed_loop).map_or("", |(name, _)| name)
 }
 
 fn document(
