@@ -1,6 +1,6 @@
 //! Two-pass rate control of a stream that can be read twice. The first pass measures the bits, the display time and the complexity of
-//! each GOP and gives each a ratio, so that the whole stream meets its target: a rate in equal shares of time, a share of the
-//! input at equal scales.
+//! each GOP and gives each a ratio, so that the whole stream meets its target at equal scales, as far as the leaky bucket of a rate
+//! allows it. Methods that shape single pictures have a rate in equal shares of time.
 
 use super::Config;
 use super::complexity::complexity;
