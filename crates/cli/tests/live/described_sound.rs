@@ -1,13 +1,10 @@
 //! RTP of others with sound beside the pictures, as a session description has them.
 
-use super::plain_rtp::ffmpeg;
+use super::plain_rtp::{SENT, WANTED, ffmpeg};
 use super::process::{Live, free_port, has};
 use super::sound::{beeps, check_in_step, flashes, make_clip, track_durations, with_sound};
 use super::stream::receive;
 use std::path::Path;
-
-/// Pictures of the clip that are waited for, of 150.
-const WANTED: u64 = 143;
 
 /// Receives the clip from FFmpeg, which sends its sound by `codec`, by its description with `more` behind it. Gives the packets of sound
 /// that were played, and what was said.
@@ -28,7 +25,8 @@ fn described(folder: &Path, codec: &str, more: &str) -> (u64, String) {
     let mut receiver = receive(folder, port, &options);
     receiver.wait_for("its start", |line| line["type"] == "sample");
     let sender = Live::start(ffmpeg(folder, &format!("-re -i clip.mp4 {streams}")));
-    let last = receiver.wait_for("the pictures", |line| line["frames_displayed"].as_u64() >= Some(WANTED));
+    let last = receiver
+        .wait_for("the pictures", |line| line["frames_displayed"].as_u64() >= Some(SENT * WANTED / 100));
     sender.kill();
     receiver.interrupt();
     let (status, _, notes) = receiver.end();

@@ -154,7 +154,7 @@ impl FirstPass {
                 shares.extend(smooth);
                 level = behind;
             } else {
-                shares.extend(vec![water_fill(groups); groups.len()]);
+                shares.extend(std::iter::repeat_n(water_fill(groups), groups.len()));
             }
             begin = end;
         }

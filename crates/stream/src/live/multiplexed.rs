@@ -63,6 +63,7 @@ pub(super) struct TransportMachine {
     dropped: u64,
     dropped_at: Option<Timestamp>,
     has_ended: bool,
+    is_closing: bool,
 }
 
 impl TransportMachine {
@@ -89,6 +90,7 @@ impl TransportMachine {
             dropped: 0,
             dropped_at: None,
             has_ended: false,
+            is_closing: false,
         }
     }
 
@@ -142,11 +144,11 @@ impl TransportMachine {
                 let error = SpecError::new(&control.to_string(), why);
                 self.update(SenderUpdate::Event(now, SendEvent::ControlRejected(error)));
             }
+            SenderCommand::Close => self.is_closing = true,
             SenderCommand::SourceRate(_)
             | SenderCommand::Paused(_)
             | SenderCommand::RouteChanged
             | SenderCommand::Finish
-            | SenderCommand::Close
             | SenderCommand::CloseChannel => {}
         }
     }
@@ -256,6 +258,10 @@ impl Machine for TransportMachine {
             self.execute(now, command);
         }
         self.relay(now);
+        if self.is_closing {
+            // The last picture may come behind the last snapshot that is due.
+            self.update(SenderUpdate::Snapshot(Box::new(self.snapshot(now))));
+        }
     }
 
     fn handle_timeout(&mut self, now: Timestamp) {
@@ -289,7 +295,7 @@ mod tests {
     struct Ends {
         machine: TransportMachine,
         commands: mpsc::Sender<SenderCommand>,
-        _updates: mpsc::Receiver<SenderUpdate>,
+        updates: mpsc::Receiver<SenderUpdate>,
     }
 
     fn machine(max: Bitrate) -> Ends {
@@ -305,7 +311,7 @@ mod tests {
         let carrier = Carrier::Udp { to: "127.0.0.1:9".parse().unwrap(), hops: 1 };
         let queues = SessionQueues { commands: queue, updates };
         let machine = TransportMachine::new(Timestamp::ZERO, config, carrier, queues);
-        Ends { machine, commands, _updates: received }
+        Ends { machine, commands, updates: received }
     }
 
     fn millis(at: u64) -> Timestamp {
@@ -333,7 +339,7 @@ mod tests {
 
     #[test]
     fn pictures_leave_evenly_with_their_times() {
-        let Ends { mut machine, commands, _updates } = machine(Bitrate::from_mbps(4));
+        let Ends { mut machine, commands, updates: _updates } = machine(Bitrate::from_mbps(4));
         let (mut sent, mut stream) = (Vec::new(), TransportStream::new());
         for index in 0..50 {
             let (captured, now) = (millis(40 * index), millis(40 * index + 7));
@@ -359,10 +365,26 @@ mod tests {
         assert_eq!(machine.snapshot(millis(2_500)).statistics.frames.sent, 50);
     }
 
+    #[test]
+    fn the_last_picture_is_in_the_last_snapshot() {
+        let Ends { mut machine, commands, updates } = machine(Bitrate::from_mbps(4));
+        run(&mut machine, millis(0));
+        let picture = || frame(millis(0), FRAME, FrameKind::Key);
+        for command in [picture(), SenderCommand::Close, picture()] {
+            commands.send(command).unwrap();
+            machine.handle_wake(millis(1));
+        }
+        let snapshots = updates.try_iter().filter_map(|update| match update {
+            SenderUpdate::Snapshot(snapshot) => Some(snapshot.statistics.frames.captured),
+            _ => None,
+        });
+        assert_eq!(snapshots.collect::<Vec<_>>(), [0, 1, 2]);
+    }
+
     /// B pictures come in decoding order; none is decoded after it is shown, nor before the one before it.
     #[test]
     fn times_of_decoding_go_on() {
-        let Ends { mut machine, commands, _updates } = machine(Bitrate::MAX);
+        let Ends { mut machine, commands, updates: _updates } = machine(Bitrate::MAX);
         assert_eq!(machine.controls().take(crate::source::PacketOverhead::NONE).share, Bitrate::MAX);
         let mut sent = Vec::new();
         for (index, shown) in [80, 200, 120, 160, 320, 240, 280].into_iter().enumerate() {

@@ -511,6 +511,10 @@ impl Machine for SenderMachine {
             self.execute(now, command);
         }
         self.after_input(now);
+        if self.closing != Closing::No {
+            // The last picture may come behind the last snapshot that is due.
+            self.update(SenderUpdate::Snapshot(Box::new(self.snapshot(now))));
+        }
     }
 
     fn handle_timeout(&mut self, now: Timestamp) {
@@ -556,5 +560,40 @@ impl Machine for SenderMachine {
         }
         self.after_input(now);
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use seaway_control::policy::Direct;
+    use seaway_protect::channel::SenderChannel;
+    use seaway_session::{Format, FrameData, FrameKind, SenderConfig};
+
+    #[test]
+    fn the_last_picture_is_in_the_last_snapshot() {
+        let rate = Bitrate::from_mbps(4);
+        let limits = Limits { min: rate, start: rate, max: rate };
+        let config = SenderConfig::new(1, "fixed".parse().unwrap(), limits, Format::Opaque);
+        let sender = Sender::new(Timestamp::ZERO, config, Box::new(Direct::new())).unwrap();
+        let channel = Channel::receiver(SenderChannel::plain("127.0.0.1:9".parse().unwrap()));
+        let ((commands, queue), (updates, received)) = (mpsc::channel(), mpsc::channel());
+        let mut machine = SenderMachine::new(Timestamp::ZERO, sender, channel, None, None, queue, updates);
+        machine.handle_timeout(Timestamp::ZERO);
+        let picture = || {
+            let data = FrameData::Coded(Bytes::from(vec![1; 900]));
+            let interval = TimeDelta::from_millis(40);
+            SenderCommand::Frame(Frame::new(Timestamp::ZERO, FrameKind::Key, data, interval))
+        };
+        for command in [picture(), SenderCommand::Close, picture()] {
+            commands.send(command).unwrap();
+            machine.handle_wake(Timestamp::ZERO + TimeDelta::from_millis(1));
+        }
+        let snapshots = received.try_iter().filter_map(|update| match update {
+            SenderUpdate::Snapshot(snapshot) => Some(snapshot.statistics.frames.captured),
+            _ => None,
+        });
+        assert_eq!(snapshots.collect::<Vec<_>>(), [0, 1, 2]);
     }
 }
