@@ -295,12 +295,10 @@ fn pion_takes_the_video_and_its_reports_steer_the_rate() {
     sender.wait_for("a rate above the first", |line| rate(line) > 400_000);
     // It asks for a key frame every three seconds.
     sender.wait_for("a request for a key frame", |line| line["kind"] == "key-frame");
-    let sample = sender.wait_for("a sample", |line| line["loss_ratio"].is_number());
-    assert_eq!(
-        (sample["loss_ratio"].as_f64(), sample["state"].as_str()),
-        (Some(0.0), Some("live")),
-        "{sample}"
-    );
+    // A busy machine is overloaded at first.
+    let live = |line: &Value| line["loss_ratio"].is_number() && line["state"] == "live";
+    let sample = sender.wait_for("a live sample", live);
+    assert_eq!(sample["loss_ratio"].as_f64(), Some(0.0), "{sample}");
     // This server ends where a track ends.
     sender.interrupt();
     let (status, _, notes) = sender.end();
