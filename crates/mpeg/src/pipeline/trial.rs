@@ -64,7 +64,10 @@ impl Trial {
     pub fn finish(mut self) -> Result<RatePlan, Error> {
         self.pipeline.finish()?;
         self.collect();
-        Ok(RatePlan { groups: even(&self.windows), ..self.plan })
+        let closed = self.plan.planned(0).closed;
+        let groups = even(&self.windows).into_iter();
+        let groups = groups.map(|(end, planned)| (end, shape::Planned { closed, ..planned })).collect();
+        Ok(RatePlan { groups, ..self.plan })
     }
 
     fn collect(&mut self) {
@@ -192,7 +195,7 @@ mod tests {
         let config = Config { shaper, container: container::Config::default() };
         let group = |end| Group { end, bits: 1000.0, ..Group::default() };
         let groups = planned(&[group(2), group(4)], &[0.8, 0.2]);
-        let plan = RatePlan { groups, bytes: 250, closed: true, gains_from_trial: true };
+        let plan = RatePlan { groups, bytes: 250, gains_from_trial: true };
         let mut trial = Trial::new(&config, Schedule::constant(config.shaper.target), plan);
         for (index, bits_out) in (0..).zip(bits_out) {
             let lambda = if index < 2 { 80.0 } else { lambda };

@@ -69,8 +69,6 @@ pub struct RatePlan {
     pub(super) groups: Vec<(u64, Planned)>,
     /// Bytes of the whole video.
     pub(super) bytes: u64,
-    /// The whole stream is coded in a closed loop.
-    pub(super) closed: bool,
     pub(super) gains_from_trial: bool,
 }
 
@@ -162,9 +160,23 @@ impl FirstPass {
             self.groups.iter().zip(&shares).map(|(group, &share)| group.ratio(share)).collect();
         let mut groups = planned(&self.groups, &ratios);
         number_segments(&mut groups, &shares);
-        let closed = self.common_share_is(Survey::is_for_closed_loop);
+        self.choose_loops(&mut groups);
         let gains_from_trial = self.common_share_is(Survey::gains_from_trial);
-        RatePlan { groups, bytes: self.bytes, closed, gains_from_trial }
+        RatePlan { groups, bytes: self.bytes, gains_from_trial }
+    }
+
+    /// Chooses the loop of each segment by the share of its bits that it keeps.
+    fn choose_loops(&self, planned: &mut [(u64, Planned)]) {
+        let mut groups = self.groups.iter();
+        for segment in planned.chunk_by_mut(|(_, a), (_, b)| a.segment == b.segment) {
+            let (mut kept, mut bits) = (0.0, 0.0);
+            for ((_, planned), group) in segment.iter().zip(groups.by_ref()) {
+                kept += planned.ratio * group.bits;
+                bits += group.bits;
+            }
+            let closed = self.survey.is_for_closed_loop(&self.shaper, kept / bits.max(1.0));
+            segment.iter_mut().for_each(|(_, planned)| planned.closed = closed);
+        }
     }
 
     fn count(&mut self) -> Result<(), Error> {
@@ -174,8 +186,7 @@ impl FirstPass {
             let seconds = self.state.unit_seconds(&picture.unit, context.as_ref());
             let complexity = context.as_ref().map_or(0.0, |context| complexity(context, &picture.unit));
             self.add(context.as_ref(), picture.unit.data.len() as u64, seconds, complexity);
-            // A rate does not ask for it.
-            if let (Some(context), Some(Target::Ratio(_))) = (&context, self.group.target) {
+            if let Some(context) = &context {
                 self.survey.add(context, &picture.unit);
             }
         }
@@ -332,8 +343,7 @@ impl RatePlan {
     pub(super) fn planned(&self, index: u64) -> Planned {
         let at = self.groups.partition_point(|&(end, _)| end <= index);
         let all = Planned { ratio: 1.0, bits_behind: 0.0, closed: false, segment: 0 };
-        let planned = self.groups.get(at).or(self.groups.last()).map_or(all, |&(_, planned)| planned);
-        Planned { closed: self.closed, ..planned }
+        self.groups.get(at).or(self.groups.last()).map_or(all, |&(_, planned)| planned)
     }
 }
 
@@ -475,13 +485,37 @@ mod tests {
     }
 
     #[test]
+    fn each_segment_chooses_its_loop() {
+        let config = Config {
+            shaper: shape::Config::new(
+                shape::Method::Auto,
+                Target::Rate(seaway_units::Bitrate::from_mbps(1)),
+            ),
+            container: container::Config::default(),
+        };
+        // Two B pictures of three: closed below 0.65. Together the first two groups keep 0.7 of their bits, the others 0.5 and all.
+        let groups = [(100.0, 0.3, 0), (400.0, 0.8, 0), (200.0, 0.5, 1), (100.0, 1.0, 2)];
+        let segment = |&(bits, ratio, segment): &(f64, f64, u32)| {
+            (bits as u64, Planned { ratio, bits_behind: 0.0, closed: false, segment })
+        };
+        let mut planned: Vec<_> = groups.iter().map(segment).collect();
+        let groups = groups.map(|(bits, ..)| group(bits, bits)).to_vec();
+        let pass = FirstPass::new(&config, Schedule::constant(config.shaper.target));
+        FirstPass { survey: Survey::of(24, 0.9, 12.0), groups, ..pass }.choose_loops(&mut planned);
+        assert_eq!(
+            planned.iter().map(|(_, planned)| planned.closed).collect::<Vec<_>>(),
+            [false, false, true, false]
+        );
+    }
+
+    #[test]
     fn a_window_ends_with_its_segment() {
         let lambdas = |second: u32| {
             let shaper = shape::Config::new(shape::Method::Auto, Target::Ratio(0.8));
             let mut pipeline = Pipeline::new(Config { shaper, container: container::Config::default() });
             let planned = |segment| Planned { ratio: 0.8, bits_behind: 0.0, closed: false, segment };
             let groups = vec![(12, planned(0)), (24, planned(second))];
-            pipeline.set_plan(RatePlan { groups, bytes: 0, closed: false, gains_from_trial: false });
+            pipeline.set_plan(RatePlan { groups, bytes: 0, gains_from_trial: false });
             pipeline.push(STREAM).unwrap();
             pipeline.finish().unwrap();
             let records: Vec<_> = std::iter::from_fn(|| pipeline.poll_record()).collect();
@@ -497,7 +531,6 @@ mod tests {
         let plan = RatePlan {
             groups: vec![(12, planned(0.5)), (24, planned(0.8))],
             bytes: 0,
-            closed: false,
             gains_from_trial: false,
         };
         assert_eq!([0, 11, 12, 99].map(|index| plan.planned(index).ratio), [0.5, 0.5, 0.8, 0.8]);

@@ -17,22 +17,18 @@ impl LoopChoice {
         let with_fields = contexts.any(PictureContext::has_field_motion);
         let closed_below = config.closed_below(self.share_of_b.pass(pictures), with_fields);
         let whole: f64 = pictures.iter().map(|picture| picture.bits_in() as f64).sum();
-        let share = share_of_stream(pictures, budget / whole);
-        let is_planned = pictures.iter().any(|picture| picture.planned.is_some_and(|planned| planned.closed));
-        let gains = match config.closed_loop {
-            ClosedLoop::WhereItGains => is_planned || share < closed_below,
-            ClosedLoop::Never => false,
-            ClosedLoop::Always => share < 1.0,
+        let share = budget / whole;
+        let planned = pictures.first().and_then(|picture| Some((picture.planned?, picture.target)));
+        let gains = match (config.closed_loop, planned) {
+            (ClosedLoop::Never, _) => false,
+            // A share is mostly of the whole stream, which takes little time then where its loop stays open.
+            (_, Some((planned, Target::Ratio(_)))) => planned.closed,
+            (ClosedLoop::WhereItGains, _) => {
+                share < closed_below || planned.is_some_and(|(planned, _)| planned.closed)
+            }
+            (ClosedLoop::Always, _) => share < 1.0,
         };
         gains && pictures.iter().all(|picture| picture.may_be_closed)
-    }
-}
-
-/// The share of its bits that the stream as a whole keeps, where a plan shares it out; else that of the window.
-fn share_of_stream(pictures: &[PictureShaper], of_window: f64) -> f64 {
-    match pictures.first().map(|picture| (picture.planned, picture.target)) {
-        Some((Some(_), Target::Ratio(ratio))) => ratio,
-        _ => of_window,
     }
 }
 
@@ -83,25 +79,35 @@ mod tests {
 
     #[test]
     fn who_asks_for_a_loop_gets_it() {
-        let is_closed = |closed_loop, target, planned: bool, may_be_closed| {
-            let config = Config { closed_loop, ..Config::new(Method::Auto, Target::Ratio(target)) };
+        // Of a window of 1000 bits that is to keep a share of them, without a plan and with one.
+        let is_closed = |closed_loop, target, (share, planned): (f64, Option<bool>), may_be_closed| {
+            let config = Config { closed_loop, ..Config::new(Method::Auto, target) };
             let mut pictures = window("IBBPBBPBB");
+            pictures[0].unit.data = vec![0; 125];
             for picture in &mut pictures {
-                (picture.target, picture.may_be_closed) = (config.target, may_be_closed);
+                (picture.target, picture.may_be_closed) = (target, may_be_closed);
                 picture.planned =
-                    Some(Planned { ratio: target, bits_behind: 0.0, closed: planned, segment: 0 });
+                    planned.map(|closed| Planned { ratio: share, bits_behind: 0.0, closed, segment: 0 });
             }
-            LoopChoice::default().is_closed(&config, &pictures, 1.0)
+            LoopChoice::default().is_closed(&config, &pictures, 1000.0 * share)
         };
         use ClosedLoop::{Always, Never, WhereItGains};
-        let all = |may_be_closed| {
-            [WhereItGains, Never, Always].map(|closed_loop| {
-                [(0.5, false), (0.9, false), (0.9, true), (1.0, false)]
-                    .map(|(target, planned)| is_closed(closed_loop, target, planned, may_be_closed))
-            })
+        let windows = [(0.5, None), (0.9, None), (1.0, None), (0.5, Some(false)), (0.9, Some(true))];
+        let all = |target, may_be_closed| {
+            [WhereItGains, Never, Always]
+                .map(|choice| windows.map(|window| is_closed(choice, target, window, may_be_closed)))
         };
-        assert_eq!(all(true), [[true, false, true, false], [false; 4], [true, true, true, false]]);
-        assert_eq!(all(false), [[false; 4]; 3]);
+        let (share, rate) = (Target::Ratio(0.7), Target::Rate(seaway_units::Bitrate::from_mbps(1)));
+        let never = [false; 5];
+        assert_eq!(
+            all(share, true),
+            [[true, false, false, false, true], never, [true, true, false, false, true]]
+        );
+        assert_eq!(
+            all(rate, true),
+            [[true, false, false, true, true], never, [true, true, false, true, true]]
+        );
+        assert_eq!([share, rate].map(|target| all(target, false)), [[never; 3]; 2]);
     }
 
     #[test]

@@ -254,7 +254,7 @@ pub(crate) struct Planned {
     /// The bits of the stream behind it, in proportion to how much they are cut: those that are cut by none cannot make up for bits
     /// that the picture leaves over.
     pub(crate) bits_behind: f64,
-    /// The whole stream is coded in a closed loop.
+    /// Its segment is coded in a closed loop.
     pub(crate) closed: bool,
     /// The plan changes from one segment to the next, so that a window of both would have a lambda that is right for neither.
     pub(crate) segment: u32,
