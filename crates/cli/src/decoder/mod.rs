@@ -10,6 +10,8 @@ mod confine;
 #[path = "no_confinement.rs"]
 mod confine;
 #[cfg(unix)]
+mod pictures;
+#[cfg(unix)]
 mod process;
 #[cfg(not(unix))]
 #[path = "no_process.rs"]

@@ -1,9 +1,10 @@
 //! The receiver's end of the decoder's process.
 
-use super::protocol::{Kind, LARGEST, read_answer, write_request};
+use super::pictures::{LARGEST, Pictures};
+use super::protocol::{Answer, Order, read_answer, write_request};
 use crate::failure::note;
+use seaway_media::Error;
 use seaway_media::decoder::{Decoded, Freeze, ReceivedFrame, VideoDecoder};
-use seaway_media::{Error, PicturePool};
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -21,7 +22,6 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) struct DecoderProcess {
     command: Launcher,
     running: Option<Running>,
-    pool: Option<PicturePool>,
     restarts: u64,
 }
 
@@ -36,8 +36,7 @@ struct Launcher {
 struct Running {
     child: Child,
     socket: UnixStream,
-    /// Where its pictures are.
-    pictures: File,
+    pictures: Pictures,
 }
 
 impl DecoderProcess {
@@ -51,20 +50,21 @@ impl DecoderProcess {
 
     fn of(command: Launcher) -> io::Result<Self> {
         let running = Some(command.start()?);
-        Ok(Self { command, running, pool: None, restarts: 0 })
+        Ok(Self { command, running, restarts: 0 })
     }
 
     fn exchange(&mut self, frame: &ReceivedFrame<'_>) -> io::Result<Decoded> {
         let Some(running) = &mut self.running else { return Err(io::ErrorKind::NotConnected.into()) };
         let Running { socket, pictures, .. } = running;
-        write_request(socket, frame.after_loss, frame.data).map_err(as_hanging)?;
-        let (kind, picture) = read_answer(socket, pictures, &mut self.pool).map_err(as_hanging)?;
-        Ok(match (kind, picture) {
-            (_, Some(picture)) => Decoded::Picture(picture.finish(frame.id, frame.time)),
-            (Kind::Delayed, None) => Decoded::Frozen(Freeze::Delayed),
-            (Kind::ReferencesMissing, None) => Decoded::Frozen(Freeze::ReferencesMissing),
-            (Kind::Damaged, None) => Decoded::Frozen(Freeze::Damaged),
-            (Kind::Picture | Kind::Failed, None) => return Err(io::ErrorKind::InvalidData.into()),
+        let order = if frame.after_loss { Order::DecodeAfterLoss } else { Order::Decode };
+        write_request(socket, order, frame.data).map_err(as_hanging)?;
+        Ok(match read_answer(socket).map_err(as_hanging)? {
+            Answer::Picture(place) => {
+                let picture = pictures.take(&place, socket).map_err(as_hanging)?;
+                Decoded::Picture(picture.finish(frame.id, frame.time))
+            }
+            Answer::Frozen(freeze) => Decoded::Frozen(freeze),
+            Answer::Copied => return Err(io::ErrorKind::InvalidData.into()),
         })
     }
 
@@ -112,8 +112,9 @@ impl Launcher {
         let (socket, of_child) = UnixStream::pair()?;
         socket.set_read_timeout(Some(TIMEOUT))?;
         socket.set_write_timeout(Some(TIMEOUT))?;
-        let pictures = shared_memory()?;
-        let child = command.stdin(OwnedFd::from(of_child)).stdout(pictures.try_clone()?).spawn()?;
+        let memory = shared_memory()?;
+        let child = command.stdin(OwnedFd::from(of_child)).stdout(memory.try_clone()?).spawn()?;
+        let pictures = Pictures::new(child.id(), memory);
         Ok(Running { child, socket, pictures })
     }
 }

@@ -4,7 +4,7 @@ use super::continuity::Continuity;
 use super::{Decoded, Freeze, ReceivedFrame, VideoDecoder};
 use crate::codec::Decoder;
 use crate::picture::PlaneView;
-use crate::{Error, Picture, PicturePool, PictureSize};
+use crate::{Error, PicturePool, PictureSize};
 
 /// What to do where reference pictures are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -38,24 +38,29 @@ impl H264Decoder {
     }
 }
 
+impl H264Decoder {
+    /// As [`VideoDecoder::decode`], but the picture stays where the library has it, until the next call: its planes, of even sides.
+    ///
+    /// # Errors
+    /// Why there is no new picture.
+    pub fn decode_in_place(&mut self, frame: &ReceivedFrame<'_>) -> Result<[PlaneView<'_>; 3], Freeze> {
+        decode(&mut self.codec, &mut self.continuity, frame).map(|(_, planes)| planes)
+    }
+}
+
 impl VideoDecoder for H264Decoder {
     fn decode(&mut self, frame: &ReceivedFrame<'_>) -> Result<Decoded, Error> {
-        let concealment = self.continuity.concealment();
-        let inspection = match self.continuity.follow(frame) {
-            Ok(inspection) => inspection,
-            Err(freeze) => return Ok(Decoded::Frozen(freeze)),
-        };
-        let size = inspection.size;
-        let output = self.codec.decode(inspection.stream, !inspection.reorders);
-        let trusted = output.sound || concealment == Concealment::Conceal;
-        self.continuity.set_frozen(!trusted);
-        Ok(match output.picture.filter(|_| trusted) {
-            Some(planes) => match copy(&mut self.pool, size, planes, frame) {
-                Some(picture) => Decoded::Picture(picture),
-                None => Decoded::Frozen(Freeze::Damaged),
-            },
-            None if output.sound => Decoded::Frozen(Freeze::Delayed),
-            None => Decoded::Frozen(Freeze::Damaged),
+        Ok(match decode(&mut self.codec, &mut self.continuity, frame) {
+            Ok((size, planes)) => {
+                let pool = match &mut self.pool {
+                    Some(pool) if pool.size() == size => pool,
+                    pool => pool.insert(PicturePool::new(size)),
+                };
+                let mut buffer = pool.take();
+                buffer.copy_from(planes);
+                Decoded::Picture(buffer.finish(frame.id, frame.time))
+            }
+            Err(freeze) => Decoded::Frozen(freeze),
         })
     }
 }
@@ -66,20 +71,32 @@ impl std::fmt::Debug for H264Decoder {
     }
 }
 
-/// Copies a picture from the decoder's memory; `None` where it is smaller than its parameter set says.
-fn copy(
-    pool: &mut Option<PicturePool>,
-    size: PictureSize,
-    planes: [PlaneView<'_>; 3],
+/// Decodes an access unit to a picture in the memory of the library, or says why there is none.
+fn decode<'a>(
+    codec: &'a mut Decoder,
+    continuity: &mut Continuity,
     frame: &ReceivedFrame<'_>,
-) -> Option<Picture> {
-    if planes[0].width < size.width() as usize || planes[0].height < size.height() as usize {
-        return None;
+) -> Result<(PictureSize, [PlaneView<'a>; 3]), Freeze> {
+    let concealment = continuity.concealment();
+    let inspection = continuity.follow(frame)?;
+    let size = inspection.size;
+    let output = codec.decode(inspection.stream, !inspection.reorders);
+    let trusted = output.sound || concealment == Concealment::Conceal;
+    continuity.set_frozen(!trusted);
+    match output.picture.filter(|_| trusted) {
+        Some(planes) => cropped(planes, size).map(|planes| (size, planes)).ok_or(Freeze::Damaged),
+        None if output.sound => Err(Freeze::Delayed),
+        None => Err(Freeze::Damaged),
     }
-    if pool.as_ref().is_none_or(|pool| pool.size() != size) {
-        *pool = Some(PicturePool::new(size));
-    }
-    let mut buffer = pool.as_ref()?.take();
-    buffer.copy_from(planes);
-    Some(buffer.finish(frame.id, frame.time))
+}
+
+/// The planes of a picture without what its parameter set crops; `None` where it is smaller than that says.
+fn cropped(planes: [PlaneView<'_>; 3], size: PictureSize) -> Option<[PlaneView<'_>; 3]> {
+    let (width, height) = (size.width() as usize, size.height() as usize);
+    let [luma, u, v] = planes;
+    (luma.width >= width && luma.height >= height).then_some([
+        PlaneView { width, height, ..luma },
+        PlaneView { width: width / 2, height: height / 2, ..u },
+        PlaneView { width: width / 2, height: height / 2, ..v },
+    ])
 }
