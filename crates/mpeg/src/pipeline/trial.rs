@@ -243,6 +243,7 @@ mod tests {
         let (plan, better) = tried(0.5);
         let better = better.unwrap();
         assert_ne!(plan, better);
+        assert!((0..24).all(|index| better.planned(index).closed));
         let (mut splitter, mut sums, mut index) = (Splitter::default(), [0.0; 3], 0);
         splitter.push(STREAM);
         splitter.finish();

@@ -485,6 +485,22 @@ mod tests {
     }
 
     #[test]
+    fn a_rate_has_a_survey() {
+        // Two B pictures of three, so that the loop is closed below 0.65.
+        let closed = |kbps| {
+            let config =
+                shape::Config::new(shape::Method::Auto, Target::Rate(seaway_units::Bitrate::from_kbps(kbps)));
+            let schedule = Schedule::constant(config.target);
+            let mut pass =
+                FirstPass::new(&Config { shaper: config, container: container::Config::default() }, schedule);
+            pass.push(STREAM).unwrap();
+            pass.finish().unwrap().planned(0).closed
+        };
+        // Half of its bits, and 0.8 of them, in 0.96 s.
+        assert_eq!([5, 8].map(|tenths| closed(tenths * 8 * STREAM.len() as u64 / 9600)), [true, false]);
+    }
+
+    #[test]
     fn each_segment_chooses_its_loop() {
         let config = Config {
             shaper: shape::Config::new(
