@@ -219,11 +219,13 @@ mod tests {
         let samples = samples(64);
         let views = views(&samples, 64);
         let whole = Place::of(&views).unwrap();
-        let [mut elsewhere, mut narrow, mut far] = [whole; 3];
+        let [mut elsewhere, mut narrow, mut far, mut short] = [whole; 4];
         elsewhere.planes[1].address = 0;
         narrow.planes[2].stride = 15;
         far.planes[0].stride = u64::MAX;
-        for place in [elsewhere, narrow, far] {
+        // Its last rows are not there.
+        short.planes[2].address = end_of_data().map_or(0, |end| end - 600 * short.planes[2].stride);
+        for place in [elsewhere, narrow, far, short] {
             let memory = tempfile::tempfile().unwrap();
             copy_into(&memory, &views).unwrap();
             let mut pictures = Pictures::new(std::process::id(), memory);
@@ -232,13 +234,30 @@ mod tests {
         }
     }
 
+    /// The address behind the static data of this program, where there is nothing.
+    fn end_of_data() -> Option<u64> {
+        let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+        let spans = maps.lines().filter_map(|line| {
+            let (span, rest) = line.split_once(' ')?;
+            let (begin, end) = span.split_once('-')?;
+            let [begin, end] = [begin, end].map(|number| u64::from_str_radix(number, 16).ok());
+            Some((begin?, end?, rest.starts_with("rw")))
+        });
+        let mut data = spans.skip_while(|&(.., is_writable)| !is_writable);
+        let (_, first, _) = data.next()?;
+        Some(data.fold(first, |end, (begin, next, _)| if begin == end { next } else { end }))
+    }
+
     #[test]
     fn a_picture_that_is_not_copied_is_none() {
         let place = Place { size: PictureSize::SMALLEST, planes: [PlanePlace { address: 0, stride: 16 }; 3] };
-        let memory = || tempfile::tempfile().unwrap();
-        for answers in [&[][..], &[3], &[1]] {
-            let mut pictures = Pictures::new(std::process::id(), memory());
-            assert!(pictures.take(&place, &mut Socket { answers, asked: 0 }).is_err(), "{answers:?}");
-        }
+        let (empty, full) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
+        full.set_len(LARGEST).unwrap();
+        let take = |memory: &File, answers| {
+            let mut pictures = Pictures::new(std::process::id(), memory.try_clone().unwrap());
+            pictures.take(&place, &mut Socket { answers, asked: 0 })
+        };
+        assert!(take(&full, COPIED).is_ok() && take(&empty, COPIED).is_err());
+        assert!(take(&full, &[]).is_err() && take(&full, &[3]).is_err());
     }
 }
