@@ -104,7 +104,8 @@ fn rtp_carries_a_shaped_stream() {
     let got = folder.path().join("got.m2v");
     let pictures = plays(folder.path(), &got);
     assert!(pictures >= shown && pictures >= PICTURES - 6, "{pictures} recorded, {shown} shown");
-    let rate = std::fs::metadata(&got).unwrap().len() as f64 * 8.0 / (PICTURES as f64 * 0.04);
+    // Of the pictures that are there: a busy machine may leave out a few.
+    let rate = std::fs::metadata(&got).unwrap().len() as f64 * 8.0 / (pictures as f64 * 0.04);
     assert!((200e3..260e3).contains(&rate), "{rate} bit/s");
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
     let frames = &report["flows"][0]["frames"];
