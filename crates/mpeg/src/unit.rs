@@ -143,6 +143,17 @@ impl Splitter {
 }
 
 #[cfg(test)]
+impl AccessUnit {
+    /// The units of a whole stream.
+    pub(crate) fn all_of(stream: &[u8]) -> Vec<Self> {
+        let mut splitter = Splitter::default();
+        splitter.push(stream);
+        splitter.finish();
+        std::iter::from_fn(|| splitter.pull()).collect()
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;

@@ -114,9 +114,8 @@ impl PictureContext {
     /// That of the first picture of a fixture.
     #[cfg(test)]
     pub(crate) fn of_fixture() -> Self {
-        let mut splitter = crate::unit::Splitter::default();
-        splitter.push(include_bytes!("../../tests/fixtures/elementary.m2v"));
-        let unit = splitter.pull().expect("a picture");
+        let stream = include_bytes!("../../tests/fixtures/elementary.m2v");
+        let unit = crate::unit::AccessUnit::all_of(stream).swap_remove(0);
         unit.read_headers(&mut SequenceState::default()).expect("a context")
     }
 

@@ -37,7 +37,6 @@ fn mean_scale(context: &PictureContext, unit: &AccessUnit) -> f64 {
 mod tests {
     use super::*;
     use crate::header::SequenceState;
-    use crate::unit::Splitter;
 
     /// A picture of MPEG-1 with two slices of these `quantiser_scale_code`, of eight and of 24 octets.
     fn picture(codes: [u8; 2]) -> (PictureContext, AccessUnit) {
@@ -47,10 +46,7 @@ mod tests {
             stream.extend([0, 0, 1, row, code << 3 | 7]);
             stream.resize(stream.len() + length - 5, 0xff);
         }
-        let mut splitter = Splitter::default();
-        splitter.push(&stream);
-        splitter.finish();
-        let unit = splitter.pull().expect("a picture");
+        let unit = AccessUnit::all_of(&stream).swap_remove(0);
         (unit.read_headers(&mut SequenceState::default()).expect("a context"), unit)
     }
 

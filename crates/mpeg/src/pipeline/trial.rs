@@ -145,7 +145,7 @@ mod tests {
     use super::*;
     use crate::header::PictureKind;
     use crate::pipeline::FirstPass;
-    use crate::unit::Splitter;
+    use crate::unit::AccessUnit;
 
     fn window(end: u64, lambda: f64, bits_out: f64) -> Window {
         Window { end, bits_in: 1000.0, bits_out, allowed: 500.0, lambda, planned: 0.5, is_free: true }
@@ -244,19 +244,12 @@ mod tests {
         let better = better.unwrap();
         assert_ne!(plan, better);
         assert!((0..24).all(|index| better.planned(index).closed));
-        let (mut splitter, mut sums, mut index) = (Splitter::default(), [0.0; 3], 0);
-        splitter.push(STREAM);
-        splitter.finish();
-        while let Some(unit) = splitter.pull() {
-            let bits = unit.data.len() as f64;
-            for (sum, ratio) in
-                sums.iter_mut().zip([1.0, plan.planned(index).ratio, better.planned(index).ratio])
-            {
-                *sum += ratio * bits;
-            }
-            index += 1;
-        }
-        let [whole, plan, better] = sums;
+        let units = AccessUnit::all_of(STREAM);
+        let kept = |ratio: &dyn Fn(u64) -> f64| -> f64 {
+            (0..).zip(&units).map(|(index, unit)| unit.data.len() as f64 * ratio(index)).sum()
+        };
+        let [plan, better] = [plan, better].map(|plan| kept(&|index| plan.planned(index).ratio));
+        let whole = kept(&|_| 1.0);
         assert!(
             (plan / whole - 0.5).abs() < 1e-6 && (better / whole - 0.5).abs() < 1e-6,
             "{plan} {better} of {whole}"

@@ -249,7 +249,7 @@ mod tests {
     use crate::decode::predict::Motion;
     use crate::decode::{Decoded, Decoder};
     use crate::header::{PictureKind, SequenceState};
-    use crate::unit::{AccessUnit, Splitter};
+    use crate::unit::AccessUnit;
     use std::sync::Arc;
 
     const STREAM: &[u8] = include_bytes!("../../tests/fixtures/elementary.m2v");
@@ -314,11 +314,12 @@ mod tests {
     }
 
     fn units(stream: &[u8]) -> Vec<(AccessUnit, Option<PictureContext>)> {
-        let (mut splitter, mut state) = (Splitter::default(), SequenceState::default());
-        splitter.push(stream);
-        splitter.finish();
-        let unit = || splitter.pull().map(|unit| (unit.read_headers(&mut state), unit));
-        std::iter::from_fn(unit).map(|(context, unit)| (unit, context)).collect()
+        let mut state = SequenceState::default();
+        let read = |unit: AccessUnit| {
+            let context = unit.read_headers(&mut state);
+            (unit, context)
+        };
+        AccessUnit::all_of(stream).into_iter().map(read).collect()
     }
 
     fn decoded(data: &[u8]) -> Vec<Arc<Frame>> {

@@ -50,7 +50,7 @@ mod tests {
     use crate::header::{PictureContext, SequenceState};
     use crate::picture::{Code, Picture};
     use crate::startcode::StartCode;
-    use crate::unit::{AccessUnit, Splitter};
+    use crate::unit::AccessUnit;
     use crate::write::rewrite::{Codes, Content};
 
     const STREAM: &[u8] = include_bytes!("../../tests/fixtures/elementary.m2v");
@@ -67,13 +67,6 @@ mod tests {
         Closed,
     }
 
-    fn units(stream: &[u8]) -> Vec<AccessUnit> {
-        let mut splitter = Splitter::default();
-        splitter.push(stream);
-        splitter.finish();
-        std::iter::from_fn(|| splitter.pull()).collect()
-    }
-
     /// The pictures of a stream, each with its slices.
     fn parsed(stream: &[u8]) -> Vec<(PictureContext, Picture)> {
         let mut state = SequenceState::default();
@@ -82,7 +75,7 @@ mod tests {
             unit.read_slices(&context, &mut picture);
             Some((context, picture))
         };
-        units(stream).into_iter().filter_map(read).collect()
+        AccessUnit::all_of(stream).into_iter().filter_map(read).collect()
     }
 
     /// A picture ahead of its shaping.
@@ -113,7 +106,7 @@ mod tests {
     /// The table is chosen, or that of the input.
     fn shaped(stream: &[u8], lambda: f32, how: How, chooses: bool) -> Output {
         let (mut state, mut drift, mut out) = (SequenceState::default(), Drift::default(), Output::default());
-        for unit in units(stream) {
+        for unit in AccessUnit::all_of(stream) {
             let mut picture = opened(unit, &mut state);
             if chooses {
                 picture.choose_intra_table();
@@ -187,7 +180,7 @@ mod tests {
     #[test]
     fn expected_bits_are_less_by_those_that_the_table_saves() {
         let mut state = SequenceState::default();
-        for unit in units(STREAM) {
+        for unit in AccessUnit::all_of(STREAM) {
             let mut picture = opened(unit, &mut state);
             picture.choose_intra_table();
             picture.recode(LEAST, 1);
@@ -216,7 +209,7 @@ mod tests {
     #[test]
     fn a_table_that_is_kept_stays() {
         let (mut state, mut drift) = (SequenceState::default(), Drift::default());
-        for unit in units(STREAM) {
+        for unit in AccessUnit::all_of(STREAM) {
             let mut picture = opened(unit, &mut state);
             picture.choose_intra_table();
             picture.keep_intra_table();
@@ -232,7 +225,7 @@ mod tests {
     #[test]
     fn a_picture_with_a_damaged_slice_keeps_its_table() {
         let mut stream = STREAM.to_vec();
-        let first = units(STREAM).into_iter().next().expect("a picture");
+        let first = AccessUnit::all_of(STREAM).into_iter().next().expect("a picture");
         let slice =
             first.spans.iter().find(|span| matches!(span.code, StartCode::Slice(_))).expect("a slice");
         // No code begins with so many zeros.

@@ -466,10 +466,7 @@ impl PictureShaper {
 impl PictureShaper {
     /// The pictures of a stream, ready to be coded.
     pub(crate) fn all_of(stream: &[u8]) -> Vec<Self> {
-        let (mut splitter, mut state) =
-            (crate::unit::Splitter::default(), crate::header::SequenceState::default());
-        splitter.push(stream);
-        splitter.finish();
+        let mut state = crate::header::SequenceState::default();
         let picture = |unit: AccessUnit| {
             let mut picture = Self { context: unit.read_headers(&mut state), unit, ..Self::default() };
             picture.closed_group = state.group().is_some_and(|group| group.closed);
@@ -477,7 +474,7 @@ impl PictureShaper {
             picture.reopen();
             picture
         };
-        std::iter::from_fn(|| splitter.pull()).map(picture).collect()
+        AccessUnit::all_of(stream).into_iter().map(picture).collect()
     }
 }
 
