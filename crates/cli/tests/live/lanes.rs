@@ -90,12 +90,7 @@ fn two_lanes_carry_one_video_and_one_may_fail() {
     sender.finish_sender();
     let output = receiver.finish();
     let freezes: Vec<&str> = output.lines().filter(|line| line.contains("picture frozen")).collect();
-    // On a busy machine what the dead lane had comes by the other one a little later than the buffer covers.
-    let is_short = |line: &&str| {
-        let millis = line.split_once("frozen for ").and_then(|(_, rest)| rest.split_once(" ms"));
-        millis.and_then(|(millis, _)| millis.parse().ok()).is_some_and(|millis: u32| millis < 300)
-    };
-    assert!(freezes.len() <= 1 && freezes.iter().all(is_short), "{freezes:?}");
+    assert!(freezes.is_empty(), "{freezes:?}");
 }
 
 /// The same outage with one lane alone.
