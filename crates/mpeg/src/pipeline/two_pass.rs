@@ -159,7 +159,7 @@ impl FirstPass {
         let ratios: Vec<f64> =
             self.groups.iter().zip(&shares).map(|(group, &share)| group.ratio(share)).collect();
         let mut groups = planned(&self.groups, &ratios);
-        number_segments(&mut groups, &shares);
+        number_segments(&mut groups, &self.groups, &shares);
         self.choose_loops(&mut groups);
         let gains_from_trial = self.common_share_is(Survey::gains_from_trial);
         RatePlan { groups, bytes: self.bytes, gains_from_trial }
@@ -186,13 +186,20 @@ impl FirstPass {
             let seconds = self.state.unit_seconds(&picture.unit, context.as_ref());
             let complexity = context.as_ref().map_or(0.0, |context| complexity(context, &picture.unit));
             self.add(context.as_ref(), picture.unit.data.len() as u64, seconds, complexity);
-            if let Some(context) = &context {
+            if let Some(context) = context.as_ref().filter(|_| self.asks_for_survey()) {
                 self.survey.add(context, &picture.unit);
             }
         }
         self.remuxer.drain_output(&mut self.scratch);
         self.scratch.clear();
         Ok(())
+    }
+
+    /// A share always does, because the survey decides whether the pass is given up; a rate only where the loop is chosen by it.
+    fn asks_for_survey(&self) -> bool {
+        let chooses_loop = self.shaper.method == shape::Method::Auto
+            && self.shaper.closed_loop == shape::ClosedLoop::WhereItGains;
+        chooses_loop || matches!(self.group.target, Some(Target::Ratio(_)))
     }
 
     /// A group shorter than this, in seconds, is extended by the next GOP.
@@ -261,11 +268,13 @@ pub(super) fn planned(groups: &[Group], ratios: &[f64]) -> Vec<(u64, Planned)> {
     all().map(&mut plan).collect()
 }
 
-/// Begins a segment where the share of groups changes.
-fn number_segments(groups: &mut [(u64, Planned)], shares: &[f64]) {
+/// Begins a segment where the target or the share of groups changes.
+fn number_segments(planned: &mut [(u64, Planned)], groups: &[Group], shares: &[f64]) {
     let mut segment = 0;
-    for (index, (_, planned)) in groups.iter_mut().enumerate() {
-        let changes = index > 0 && (shares[index] / shares[index - 1] - 1.0).abs() > CHANGED;
+    for (index, (_, planned)) in planned.iter_mut().enumerate() {
+        let changes = index > 0
+            && (groups[index].target != groups[index - 1].target
+                || (shares[index] / shares[index - 1] - 1.0).abs() > CHANGED);
         segment += u32::from(changes);
         planned.segment = segment;
     }
@@ -439,10 +448,16 @@ mod tests {
     const STREAM: &[u8] = include_bytes!("../../tests/fixtures/elementary.m2v");
 
     #[test]
-    fn a_segment_begins_where_the_share_changes() {
-        let mut groups = planned(&[group(100.0, 100.0); 5], &[1.0; 5]);
-        number_segments(&mut groups, &[1.0, 1.01, 1.5, 1.5, 1.0]);
-        assert_eq!(groups.iter().map(|(_, planned)| planned.segment).collect::<Vec<_>>(), [0, 0, 1, 1, 2]);
+    fn a_segment_begins_where_target_or_share_changes() {
+        let segments = |targets: [f64; 5], shares: [f64; 5]| {
+            let groups =
+                targets.map(|ratio| Group { target: Some(Target::Ratio(ratio)), ..group(100.0, 100.0) });
+            let mut planned = planned(&groups, &[1.0; 5]);
+            number_segments(&mut planned, &groups, &shares);
+            planned.iter().map(|(_, planned)| planned.segment).collect::<Vec<_>>()
+        };
+        assert_eq!(segments([0.8; 5], [1.0, 1.01, 1.5, 1.5, 1.0]), [0, 0, 1, 1, 2]);
+        assert_eq!(segments([0.5, 0.5, 0.9, 0.9, 0.5], [1.0; 5]), [0, 0, 1, 1, 2]);
     }
 
     #[test]
