@@ -1,6 +1,6 @@
 //! The third-party decoder in a process of its own, which may do nothing but read, decode and write.
 //!
-//! `recv` and `demo` start `seaway decode` ([`serve()`]) and pass it access units by a socket; pictures come back by shared memory
+//! `recv` and `demo` start `seaway decode` ([`serve()`]) and pass it access units by a socket; they read its pictures in its memory
 //! ([`DecoderProcess`]). A decoder that crashes, hangs or is taken over by what it decodes costs one freeze: it is started again and
 //! goes on with the next key frame.
 
